@@ -236,9 +236,11 @@ static int make_directory(const struct one_act *act, const struct place *made, c
 	return r == 0 ? sync_directory(made->directory) : r;
 }
 
-int one_act_open_parent(const struct one_act *act, struct place *parent)
+/* Makes the directories on the path of the copy below the destination, and opens the last one.
+ * Returns 0 or -errno. */
+static int open_parent(const struct one_act *act, struct place *parent)
 {
-	const char *path = act->to + strlen(act->settings->destination) + 1, *slash;
+	const char *path = act->entry->to + strlen(act->settings->destination) + 1, *slash;
 	AUTO_FREE char *part = NULL;
 
 	for (slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -249,7 +251,7 @@ int one_act_open_parent(const struct one_act *act, struct place *parent)
 		part = strndup(path, (size_t)(slash - path));
 		if (!part)
 			return -ENOMEM;
-		r = place_open_below(&made, act->destination, part, true);
+		r = place_open_below(&made, act->session->destination, part, true);
 		if (r < 0)
 			return r;
 		r = make_directory(act, &made, part);
@@ -257,7 +259,7 @@ int one_act_open_parent(const struct one_act *act, struct place *parent)
 		if (r < 0)
 			return r;
 	}
-	return place_open_below(parent, act->destination, path, true);
+	return place_open_below(parent, act->session->destination, path, true);
 }
 
 /* Removes the file at the destination again, unless a program changed it. The caller knows that the
@@ -290,8 +292,8 @@ static int sync_arrived(const struct place *parent, struct stat *arrived)
  * bytes but another owner, mode or attributes. */
 static int note_made(struct one_act *act, int directory, const char *name)
 {
-	struct intent intent = *act->intent;
-	struct record record = *act->record;
+	struct intent intent = act->entry->intent;
+	struct record record = act->entry->record;
 	struct statx status;
 
 	if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_INO | STATX_BTIME,
@@ -328,13 +330,13 @@ static int copy_to(struct one_act *act, const struct place *parent, struct stat 
  * ARRIVED_APART or -errno. */
 static int link_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
-	const struct arrived *known = act->arrived;
+	const struct arrived *known = &act->session->arrived;
 	int r = place_has_permanent_names(parent, geteuid()) ? -EPERM : 0;
 
 	if (r == 0 && known->is_known && known->file.fd >= 0)
 		r = note_made(act, known->file.fd, "");
 	if (r == 0)
-		r = arrived_link(act->arrived, &act->copy.held, parent);
+		r = arrived_link(&act->session->arrived, &act->copy.held, parent);
 	return r == 0 ? sync_arrived(parent, arrived) : r;
 }
 
@@ -353,21 +355,21 @@ static int move_across(struct one_act *act, const struct place *parent)
 	if (!remove_other(act))
 		remove_arrived(parent, &arrived);
 	else if (is_link)
-		arrived_note_link(act->arrived, &act->copy.held);
+		arrived_note_link(&act->session->arrived, &act->copy.held);
 	else
-		arrived_note(act->arrived, &act->copy.held, parent, &arrived);
+		arrived_note(&act->session->arrived, &act->copy.held, parent, &arrived);
 	return 0;
 }
 
 bool act_may_move(struct one_act *act)
 {
-	const char *path = act->to + strlen(act->settings->destination) + 1;
+	const char *path = act->entry->to + strlen(act->settings->destination) + 1;
 	struct place parent;
 	struct stat status;
-	int r = place_open_below(&parent, act->destination, path, true);
+	int r = place_open_below(&parent, act->session->destination, path, true);
 
 	if (r == -ENOENT) /* the act makes the folder */
-		return access_effective(act->destination, ".", W_OK | X_OK) == 0 ||
+		return access_effective(act->session->destination, ".", W_OK | X_OK) == 0 ||
 		       one_act_fail(act, -errno);
 	if (r < 0)
 		return one_act_fail(act, r);
@@ -381,27 +383,29 @@ bool act_may_move(struct one_act *act)
 	return r == 0 || one_act_fail(act, r);
 }
 
-static void move_other(struct one_act *act)
+void one_act_move(struct one_act *act)
 {
 	const struct place hidden = {.directory = act->copy.place.directory, .name = act->other};
 	struct place parent = {.directory = -1, .name = ""};
-	int r = one_act_open_parent(act, &parent);
+	int r = open_parent(act, &parent);
 
 	if (r == 0)
 		r = place_move(&hidden, &parent);
 	if (r == 0)
 		act->result->outcome = ACT_DONE;
-	if (r == -EXDEV)
+	if (r == -EXDEV && !act->entry->is_folder)
 		r = move_across(act, &parent);
 	place_close(&parent);
 	if (r == 0)
 		return;
 	if (r == -EEXIST)
 		act->result->outcome = ACT_EXISTS;
+	else if (r == -EXDEV && act->entry->is_folder)
+		act->result->outcome = ACT_ACROSS;
 	else if (r < 0)
 		(void)one_act_fail(act, r);
 	one_act_put_back(act);
-	place_remove_folders(act->to, act->intent->new_folders);
+	place_remove_folders(act->entry->to, act->entry->record.new_folders);
 }
 
 void act_remove_or_move(struct one_act *act)
@@ -409,7 +413,7 @@ void act_remove_or_move(struct one_act *act)
 	if (!one_act_verify(act) || !one_act_quarantine(act))
 		return;
 	if (act->settings->kind == ACT_MOVE)
-		move_other(act);
+		one_act_move(act);
 	else
 		(void)remove_other(act);
 }

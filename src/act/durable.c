@@ -87,11 +87,6 @@ void durable_note_directory(struct durable *durable, int directory, dev_t device
 			(struct durable_changed){.device = device, .directory = opened};
 }
 
-void durable_note_changed(struct durable *durable, const struct subject *subject)
-{
-	durable_note_directory(durable, subject->place.directory, subject->held.status.st_dev);
-}
-
 int durable_sync_changed(const struct durable *durable)
 {
 	if (durable->more_changed)

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "act/one_act.h"
+#include "act/held.h"
 
 /* Highest number of file systems that are remembered. Further ones cost additional calls of
  * syncfs(2) or sync(2). */
@@ -48,9 +48,6 @@ struct durable {
  * Blocks on the disk. Returns 0 or -errno. After a failure no copy may be removed. */
 MUST_CHECK int durable_ensure_kept(struct durable *durable, const struct held *kept,
 				   const struct sources *sources, const struct attributes *planned);
-
-/* Notes that names in the directory of a subject changed. */
-void durable_note_changed(struct durable *durable, const struct subject *subject);
 
 /* Notes that names in a directory changed.
  *

@@ -29,12 +29,9 @@
 /* ---- records -------------------------------------------------------------------------- */
 
 /* Appends the absolute path of a name in a folder. */
-static int append_path(struct bytes *path, const struct bytes *folder, const char *dir,
-		       const char *name)
+static int append_path(struct bytes *path, const char *folder, const char *dir, const char *name)
 {
-	int r = bytes_append(path, folder->data, folder->length);
-
-	return r < 0 ? r : bytes_format(path, "/%s%s%s", dir, *dir ? "/" : "", name);
+	return bytes_format(path, "%s/%s%s%s", folder, dir, *dir ? "/" : "", name);
 }
 
 /* Reads the target of a symlink. */
@@ -55,7 +52,7 @@ static int read_target(const struct folder_name *name, struct bytes *target)
 static int write_record(struct folder_act *act, const struct record *record)
 {
 	CLEANUP_BYTES struct bytes line = {0};
-	struct journal *journal = act->session->journal;
+	struct journal *journal = act->one.session->journal;
 	int r = record_encode(&line, record);
 
 	if (r == 0)
@@ -87,26 +84,26 @@ static int64_t ns_of(const struct statx_timestamp *time)
 static int record_name(void *context, struct folder_pair *pair, const struct folder_name *name)
 {
 	struct folder_act *act = context;
-	struct recording *recording = act->session->recording;
+	struct recording *recording = &act->one.session->recording;
 	const struct place place = {.directory = name->copy, .name = name->name};
 	bool is_regular = S_ISREG(name->of_copy.stx_mode);
 	const struct folder_memory *memory = is_regular ? memory_of(act, name) : NULL;
-	const struct act_file file = {.hash = memory ? memory->content : (struct hash128){0}};
 	CLEANUP_BYTES struct bytes path = {0}, kept = {0}, target = {0};
 	CLEANUP_XATTRS struct xattrs xattrs = {0};
-	struct record record = act->record;
-	int r = append_path(&path, &act->path, folder_current(pair), name->name);
+	struct record record = act->entry.record;
+	int r = append_path(&path, act->entry.record.path, folder_current(pair), name->name);
 
 	if (is_regular && !memory)
 		return folder_refuse(pair, name->name, ACT_CHANGED);
 	if (r == 0)
-		r = append_path(&kept, &act->kept_path, folder_current(pair), name->name);
+		r = append_path(&kept, act->entry.record.kept, folder_current(pair), name->name);
 	if (r == 0 && S_ISLNK(name->of_copy.stx_mode))
 		r = read_target(name, &target);
 	record.type = name->of_copy.stx_mode & S_IFMT;
 	record.path = bytes_text(&path);
 	record.kept = bytes_text(&kept);
 	record.target = S_ISLNK(record.type) ? bytes_text(&target) : NULL;
+	record.hash = memory ? memory->content : (struct hash128){0};
 	record.links = 0;
 	record.device = makedev(name->of_copy.stx_rdev_major, name->of_copy.stx_rdev_minor);
 	record.kept_inode = name->of_kept.stx_ino;
@@ -116,7 +113,7 @@ static int record_name(void *context, struct folder_pair *pair, const struct fol
 		return r < 0 ? r : -ENOMEM;
 	r = recording_note_place(recording, &record, &place);
 	if (r == 0)
-		r = recording_plan(recording, &record, &place, &file, &xattrs);
+		r = recording_plan(recording, &record, &place, &xattrs);
 	if (!S_ISREG(record.type))
 		record.size = 0;
 	return r < 0 ? r : write_record(act, &record);
@@ -127,7 +124,7 @@ static int record_names(struct folder_act *act)
 {
 	int r = folder_pair_walk(&act->pair, record_name, act);
 
-	return r == 0 ? journal_sync_records(act->session->journal) : r;
+	return r == 0 ? journal_sync_records(act->one.session->journal) : r;
 }
 
 /* ---- emptying ------------------------------------------------------------------------- */
@@ -182,21 +179,22 @@ static int remove_file(void *context, struct folder_pair *pair, const struct fol
 				       .place = {name->kept, name->name},
 				       .held = files->kept};
 	struct act_result result = {.outcome = ACT_DONE};
-	struct intent intent = act->intent;
+	struct act_entry entry = act->entry;
+	struct intent *intent = &entry.intent;
 	struct one_act one = act->one;
 
 	if (!copy.path || !kept.path)
 		return -ENOMEM;
 	/* gets into the journal only if the bytes of the file have to be saved elsewhere */
-	intent.kind = INTENT_AWAY;
-	intent.path = copy.path;
-	intent.other = other;
-	intent.is_emptied = 0;
-	intent.number = journal_reserve(act->session->journal);
+	intent->kind = INTENT_AWAY;
+	intent->path = copy.path;
+	intent->other = other;
+	intent->is_emptied = 0;
+	intent->number = journal_reserve(act->one.session->journal);
+	one.entry = &entry;
 	one.kept = &kept_subject;
 	one.copy = (struct subject){&copy, {name->copy, name->name}, files->copy};
 	one.other = other;
-	one.intent = &intent;
 	one.result = &result;
 	one.leftover = &leftover;
 	return remove_as(act, pair, &one, name->name);
@@ -206,8 +204,8 @@ static int remove_file(void *context, struct folder_pair *pair, const struct fol
 static int note_returned(struct folder_act *act)
 {
 	act->one.result->freed_bytes = 0;
-	act->intent.is_emptied = 0;
-	return one_act_amend(&act->one, &act->intent, &act->record);
+	act->entry.intent.is_emptied = 0;
+	return one_act_amend(&act->one, &act->entry.intent, &act->entry.record);
 }
 
 /* Copies back what was removed, if the folder has its name again, and notes the records as undone.
@@ -216,13 +214,13 @@ static int note_returned(struct folder_act *act)
  */
 static void bring_back(struct folder_act *act, bool is_less)
 {
-	const struct record *record = &act->record;
+	const struct record *record = &act->entry.record;
 	int r = act->one.result->outcome == ACT_LEFTOVER
 			? -EEXIST
-			: durable_sync_changed(act->session->durable);
+			: durable_sync_changed(&act->one.session->durable);
 
 	if (r == 0)
-		r = undo_part(act->session->journal, record->act, record->path);
+		r = undo_part(act->one.session->journal, record->act, record->path);
 	if (r == 0)
 		r = note_returned(act);
 	if (r != 0 && is_less)
@@ -234,14 +232,14 @@ static void bring_back(struct folder_act *act, bool is_less)
 /* Records the names in the folder, and notes in the journal that it will be emptied. */
 static int announce(struct folder_act *act)
 {
-	struct journal *journal = act->session->journal;
+	struct journal *journal = act->one.session->journal;
 	int r = record_names(act);
 
 	if (r == 0)
 		r = sync_directory(act->one.copy.place.directory);
-	act->intent.is_emptied = 1;
+	act->entry.intent.is_emptied = 1;
 	if (r == 0)
-		r = one_act_amend(&act->one, &act->intent, &act->record);
+		r = one_act_amend(&act->one, &act->entry.intent, &act->entry.record);
 	return r == 0 ? journal_sync(journal) : r;
 }
 
@@ -274,15 +272,11 @@ static void folder_act_free(struct folder_act *act)
 	subject_close(&act->kept);
 	folder_pair_free(&act->pair);
 	folder_check_free(&act->check);
-	xattrs_free(&act->xattrs);
-	bytes_free(&act->path);
-	bytes_free(&act->kept_path);
-	bytes_free(&act->to);
-	bytes_free(&act->mount);
+	xattrs_free(&act->entry.xattrs);
 	bytes_free(&act->leftover);
 }
 
-static void folder_act_init(struct folder_act *act, const struct folder_session *session,
+static void folder_act_init(struct folder_act *act, struct act_session *session,
 			    const struct act_file *kept, const struct act_file *copy,
 			    struct act_result *result)
 {
@@ -290,11 +284,10 @@ static void folder_act_init(struct folder_act *act, const struct folder_session 
 
 	*result = (struct act_result){.outcome = ACT_DONE};
 	*act = (struct folder_act){
-		.session = session,
+		.entry = {.is_folder = true, .kept = *kept, .copy = *copy},
 		.one = {.settings = settings,
+			.session = session,
 			.copy = {.file = copy, .place.directory = -1, .held.fd = -1},
-			.destination = session->destination,
-			.journal = session->journal,
 			.result = result},
 		.kept = {.file = kept, .place.directory = -1, .held.fd = -1},
 		.pair = {.kept = -1, .copy = -1, .result = result},
@@ -302,12 +295,11 @@ static void folder_act_init(struct folder_act *act, const struct folder_session 
 			  .without_leases = settings->without_leases,
 			  .is_emptied = settings->kind == ACT_REMOVE},
 	};
+	journal_other_name(act->entry.other);
+	act->one.entry = &act->entry;
 	act->one.kept = &act->kept;
-	act->one.other = act->other;
-	act->one.intent = &act->intent;
-	act->one.record = &act->record;
+	act->one.other = act->entry.other;
 	act->one.leftover = &act->leftover;
-	journal_other_name(act->other);
 }
 
 /* ---- opening the folders -------------------------------------------------------------- */
@@ -417,14 +409,11 @@ static bool open_folders(struct folder_act *act)
 		return one_act_refuse(&act->one, around);
 	act->pair.kept = act->kept.held.fd;
 	act->pair.copy = act->one.copy.held.fd;
-	if (one_act_destination_path(settings, act->one.copy.file, &act->to) < 0)
+	if (entry_set_destination(act->one.session, &act->entry) < 0)
 		return one_act_fail(&act->one, -ENOMEM);
-	act->one.to = settings->kind == ACT_MOVE ? bytes_text(&act->to) : NULL;
 	if (settings->kind != ACT_MOVE)
 		return true;
-	if (!act->one.to)
-		return one_act_fail(&act->one, -ENOMEM);
-	return can_rename_between(act->one.destination, act->one.copy.place.directory) ||
+	return can_rename_between(act->one.session->destination, act->one.copy.place.directory) ||
 	       one_act_refuse(&act->one, ACT_ACROSS);
 }
 
@@ -451,66 +440,19 @@ static void try(struct folder_act *act)
 		one_act_note_freed(&act->one, act->check.own_bytes, layer_of(act->pair.copy));
 }
 
-void folder_act_try(const struct folder_session *session, const struct act_file *kept,
+void folder_act_try(struct act_session *session, const struct act_file *kept,
 		    const struct act_file *copy, struct act_result *result, struct bytes *inside)
 {
 	CLEANUP(folder_act_free) struct folder_act act;
 
 	folder_act_init(&act, session, kept, copy, result);
-	act.check.links = *session->links;
+	act.check.links = session->links;
 	try(&act);
-	*session->links = act.check.links;
+	session->links = act.check.links;
 	act.check.links = (struct bytes){.length = 0};
 	bytes_free(inside);
 	*inside = act.pair.inside;
 	act.pair.inside = (struct bytes){.length = 0};
-}
-
-/* ---- the record -------------------------------------------------------------------------- */
-
-static int absolute_path(const struct folder_act *act, const struct act_file *file,
-			 struct bytes *path)
-{
-	const struct sources *sources = act->one.settings->sources;
-
-	if (strcmp(file->path, FOLDER_ROOT) == 0)
-		return bytes_append_text(path, sources->list[file->source].path);
-	return source_absolute_path(sources, file->source, file->path, path);
-}
-
-/* Makes the record of the folder. */
-static int plan_record(struct folder_act *act)
-{
-	const struct sources *sources = act->one.settings->sources;
-	const struct act_file *copy = act->one.copy.file, *kept = act->kept.file;
-	struct record *record = &act->record;
-	int r = absolute_path(act, copy, &act->path);
-
-	if (r == 0)
-		r = absolute_path(act, kept, &act->kept_path);
-	*record = (struct record){.type = S_IFDIR,
-				  .source = sources->list[copy->source].path,
-				  .path = bytes_text(&act->path),
-				  .kept_source = sources->list[kept->source].path,
-				  .kept = bytes_text(&act->kept_path),
-				  .kept_inode = kept->attributes->inode,
-				  .kept_born_ns = clock_ns(kept->attributes->btime),
-				  .root = place_identify_root(sources->list[copy->source].fd),
-				  .to = act->one.to};
-	if (r < 0 || !record->path || !record->kept)
-		return -ENOMEM;
-	r = recording_note_place(act->session->recording, record, &act->one.copy.place);
-	if (r == 0 && record->mount.path) {
-		/* the records of the names change the text of the recording */
-		r = bytes_append_text(&act->mount, record->mount.path);
-		record->mount.path = bytes_text(&act->mount);
-	}
-	if (r == 0)
-		r = recording_plan(act->session->recording, record, &act->one.copy.place, copy,
-				   &act->xattrs);
-	/* the names in an emptied folder have records of their own */
-	record->size = act->one.settings->kind == ACT_REMOVE ? 0 : act->check.found.bytes;
-	return r;
 }
 
 /* ---- the folder under its quarantine name --------------------------------------------- */
@@ -545,86 +487,15 @@ static bool is_still_equal(struct folder_act *act)
 /* Renames the folder to its quarantine name and checks it there. */
 static bool quarantine(struct folder_act *act)
 {
-	struct one_act *one = &act->one;
-	int r = place_hide(&one->copy.place, one->other, PLACE_STAYS);
-
-	if (r == -ENOENT)
-		return one_act_refuse(one, ACT_MISSING);
-	if (r < 0)
-		return one_act_fail(one, r);
+	if (!one_act_hide(&act->one))
+		return false;
 	if (is_still_equal(act))
 		return true;
-	one_act_put_back(one);
+	one_act_put_back(&act->one);
 	return false;
 }
 
 /* ---- the act -------------------------------------------------------------------------- */
-
-static void move_away(struct folder_act *act)
-{
-	struct one_act *one = &act->one;
-	const struct place hidden = {.directory = one->copy.place.directory, .name = one->other};
-	struct place parent = {.directory = -1, .name = ""};
-	int r = one_act_open_parent(one, &parent);
-
-	if (r == 0)
-		r = place_move(&hidden, &parent);
-	place_close(&parent);
-	if (r == 0)
-		return;
-	if (r == -EEXIST || r == -EXDEV)
-		(void)one_act_refuse(one, r == -EEXIST ? ACT_EXISTS : ACT_ACROSS);
-	else
-		(void)one_act_fail(one, r);
-	one_act_put_back(one);
-}
-
-/* Adds the intent of the act to the journal and syncs it. */
-static int intend(struct folder_act *act)
-{
-	const struct act_file *copy = act->one.copy.file;
-	const struct mount_identity *mount = &act->record.mount;
-	CLEANUP_BYTES struct bytes line = {0};
-	const char *below;
-	int r;
-
-	act->record.new_folders = act->one.to ? place_count_missing(act->one.to) : 0;
-	r = record_encode(&line, &act->record);
-	act->intent = (struct intent){.kind = INTENT_FOLDER,
-				      .source = act->record.source,
-				      .path = copy->path,
-				      .other = act->other,
-				      .to = act->one.to,
-				      .inode = copy->attributes->inode,
-				      .born_ns = clock_ns(copy->attributes->btime),
-				      .root = act->record.root};
-	act->intent.new_folders = act->record.new_folders;
-	if (act->one.to)
-		act->intent.to_mount = *act->session->to_mount;
-	below = mount->path ? path_below(mount->path, act->record.source) : NULL;
-	if (below && *below)
-		act->intent.mount = *mount;
-	act->intent.record = r == 0 ? bytes_text(&line) : NULL;
-	if (!act->intent.record)
-		return -ENOMEM;
-	r = journal_intend(act->session->journal, &act->intent);
-	act->intent.record = NULL;
-	return r == 0 ? journal_sync(act->session->journal) : r;
-}
-
-/* Notes how the act ended. The intent stays open after a failure: then recovery finds out how far
- * the act went. */
-static int note_end(struct folder_act *act)
-{
-	const struct act_result *result = act->one.result;
-	struct journal *journal = act->session->journal;
-
-	if (result->outcome == ACT_FAILED ||
-	    (result->outcome == ACT_LEFTOVER && strcmp(result->leftover, act->other) == 0))
-		return 0;
-	return result->outcome == ACT_DONE ? journal_note_did(journal, act->intent.number)
-					   : journal_note_done(journal, act->intent.number);
-}
 
 /* Moves the folder to the trash. */
 static void throw_away(struct folder_act *act)
@@ -639,21 +510,28 @@ static void throw_away(struct folder_act *act)
 static int perform(struct folder_act *act)
 {
 	struct one_act *one = &act->one;
-	int r = plan_record(act);
+	struct act_session *session = one->session;
+	enum act_kind kind = one->settings->kind;
+	int r;
 
+	/* the names in an emptied folder have records of their own */
+	act->entry.folder_bytes = kind == ACT_REMOVE ? 0 : act->check.found.bytes;
+	r = entry_plan(session, &act->entry, &one->copy.place);
 	if (r == 0)
-		r = intend(act);
+		r = journal_intend(session->journal, &act->entry.intent);
+	if (r == 0)
+		r = journal_sync(session->journal);
 	if (r < 0)
 		return r;
-	durable_note_directory(act->session->durable, one->copy.place.directory,
+	durable_note_directory(&session->durable, one->copy.place.directory,
 			       one->copy.held.status.st_dev);
-	if (one->settings->kind == ACT_TRASH)
+	if (kind == ACT_TRASH)
 		throw_away(act);
-	else if (quarantine(act) && one->settings->kind == ACT_MOVE)
-		move_away(act);
+	else if (quarantine(act) && kind == ACT_MOVE)
+		one_act_move(one);
 	else if (one->result->outcome == ACT_DONE)
 		folder_act_empty(act);
-	return note_end(act);
+	return one_act_note_end(one);
 }
 
 /* Syncs the file system of the kept folder. Returns 0 or ACT_CANNOT_SYNC, logged. */
@@ -663,13 +541,13 @@ static int sync_kept(struct folder_act *act)
 
 	if (syncfs(act->pair.kept) == 0)
 		return 0;
-	if (absolute_path(act, act->kept.file, &path) == 0 && bytes_text(&path))
+	if (entry_absolute_path(act->one.session, act->kept.file, &path) == 0 && bytes_text(&path))
 		log_error("cannot sync the file system of %s: %s; stopped; check the disk",
 			  quote_path(bytes_text(&path)), error_text(errno));
 	return ACT_CANNOT_SYNC;
 }
 
-int folder_act_run(const struct folder_session *session, const struct act_file *kept,
+int folder_act_run(struct act_session *session, const struct act_file *kept,
 		   const struct act_file *copy)
 {
 	const struct act_settings *settings = session->settings;

@@ -28,51 +28,32 @@
  * the kept folder still has all that is left. One thread. */
 
 #include "act/act.h"
-#include "act/durable.h"
 #include "act/folder_check.h"
-#include "act/journal.h"
 #include "act/one_act.h"
-#include "act/recording.h"
 #include "base/attributes.h"
-
-/* What folder acts use; all pointers are borrowed. */
-struct folder_session {
-	const struct act_settings *settings;
-	struct journal *journal;
-	struct durable *durable;
-	struct recording *recording;
-	int destination; /* ACT_MOVE: the folder, O_PATH */
-	const struct mount_identity *to_mount; /* of the destination */
-	struct bytes *links; /* of trials, as in struct folder_check */
-};
 
 /* One act on a folder. */
 struct folder_act {
-	const struct folder_session *session;
+	struct act_entry entry;
 	struct one_act one; /* the folder as the copy; its held.fd is open for reading */
 	struct subject kept; /* the kept folder, as above */
 	struct folder_pair pair;
 	struct folder_check check;
-	struct intent intent;
-	struct record record;
-	struct xattrs xattrs; /* of the record */
-	char other[OTHER_NAME_SIZE];
-	struct bytes path, kept_path, to, mount; /* of the record; absolute */
 	struct bytes leftover;
 	size_t records; /* in memory */
 };
 
 /* Acts on a folder and reports the result, unless it was stopped before a change. Returns 0,
  * ACT_CANNOT_SYNC (logged), ACT_STOPPED, or -errno of the journal. */
-MUST_CHECK int folder_act_run(const struct folder_session *session, const struct act_file *kept,
+MUST_CHECK int folder_act_run(struct act_session *session, const struct act_file *kept,
 			      const struct act_file *copy);
 
 /* Sets result to the outcome of the act as far as it can be found without a change and without a
- * comparison of bytes. Of the session, only settings and destination are used.
+ * comparison of bytes.
  *
  * inside	replaced by the text of result->inside
  */
-void folder_act_try(const struct folder_session *session, const struct act_file *kept,
+void folder_act_try(struct act_session *session, const struct act_file *kept,
 		    const struct act_file *copy, struct act_result *result, struct bytes *inside);
 
 #endif

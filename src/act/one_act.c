@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,6 +167,43 @@ void subject_close(struct subject *subject)
 	place_close(&subject->place);
 }
 
+bool keeper_has(const struct keeper *keeper, const struct act_file *file)
+{
+	return keeper->is_open && keeper->file.source == file->source &&
+	       strcmp(keeper->file.path, file->path) == 0 &&
+	       held_is_unbroken(&keeper->subject.held);
+}
+
+bool keeper_open(struct keeper *keeper, const struct act_settings *settings,
+		 const struct act_file *file, struct act_result *result)
+{
+	keeper_close(keeper);
+	keeper->path.length = 0;
+	keeper->attributes = *file->attributes;
+	if (bytes_append_text(&keeper->path, file->path) < 0 || !bytes_text(&keeper->path)) {
+		*result = (struct act_result){.outcome = ACT_FAILED, .error = ENOMEM};
+		return false;
+	}
+	keeper->file = (struct act_file){file->source, bytes_text(&keeper->path),
+					 &keeper->attributes, file->hash};
+	keeper->subject = (struct subject){.file = &keeper->file};
+	keeper->is_open = subject_open(&keeper->subject, settings, true, result) == 0;
+	return keeper->is_open;
+}
+
+void keeper_close(struct keeper *keeper)
+{
+	if (keeper->is_open)
+		subject_close(&keeper->subject);
+	keeper->is_open = false;
+}
+
+void keeper_deinit(struct keeper *keeper)
+{
+	keeper_close(keeper);
+	bytes_free(&keeper->path);
+}
+
 static bool is_of_other_host(const struct one_act *act)
 {
 	return !act->kept && !filesystem_is_of_this_host(act->copy.held.fd);
@@ -266,8 +304,9 @@ static struct managed_file examine_file(const struct subject *subject, bool link
 	return managed_file_find(place->directory, place->name);
 }
 
-enum act_outcome one_act_examine(const struct one_act *act, struct surroundings around[2])
+enum act_outcome one_act_examine(struct one_act *act)
 {
+	struct surroundings *around = act->session->around;
 	bool links = act->settings->kind == ACT_LINK || act->settings->kind == ACT_SYMLINK;
 	struct managed_file file;
 
@@ -290,27 +329,6 @@ enum act_outcome one_act_examine(const struct one_act *act, struct surroundings 
 	else
 		surroundings_deinit(&around[0]);
 	return judge(around);
-}
-
-/* ---- the destination of a move ------------------------------------------------------- */
-
-int one_act_open_destination(const struct act_settings *settings, int *destination)
-{
-	if (settings->kind != ACT_MOVE)
-		return 0;
-	*destination = open(settings->destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return *destination < 0 ? -errno : 0;
-}
-
-int one_act_destination_path(const struct act_settings *settings, const struct act_file *copy,
-			     struct bytes *path)
-{
-	const char *tree = settings->sources->list[copy->source].tree;
-
-	if (settings->kind != ACT_MOVE)
-		return 0;
-	return bytes_format(path, "%s/%s%s%s", settings->destination, tree, *tree ? "/" : "",
-			    copy->path);
 }
 
 /* ---- checks during an act ------------------------------------------------------------ */
@@ -336,7 +354,20 @@ int one_act_amend(struct one_act *act, const struct intent *intent, const struct
 	int r = record_encode(&line, record);
 
 	amended.record = r == 0 ? bytes_text(&line) : NULL;
-	return amended.record ? journal_amend(act->journal, &amended) : -ENOMEM;
+	return amended.record ? journal_amend(act->session->journal, &amended) : -ENOMEM;
+}
+
+int one_act_note_end(const struct one_act *act)
+{
+	const struct act_result *result = act->result;
+	struct journal *journal = act->session->journal;
+	uint64_t number = act->entry->intent.number;
+
+	if (act->is_saved_elsewhere || result->outcome == ACT_FAILED ||
+	    (result->outcome == ACT_LEFTOVER && strcmp(result->leftover, act->other) == 0))
+		return 0;
+	return result->outcome == ACT_DONE ? journal_note_did(journal, number)
+					   : journal_note_done(journal, number);
 }
 
 /* Returns whether the folder of a file is still at its path. */
@@ -373,7 +404,7 @@ bool one_act_still_holds(struct one_act *act)
 static int has_right_bytes(const struct one_act *act)
 {
 	return act->kept ? held_same_bytes(&act->kept->held, &act->copy.held)
-			 : held_same_sha256(&act->copy.held, act->attested->sha256);
+			 : held_same_sha256(&act->copy.held, act->entry->attested.sha256);
 }
 
 bool one_act_verify(struct one_act *act)
@@ -448,7 +479,7 @@ static enum place_next what_follows(const struct one_act *act)
 	case ACT_TRASH:
 		return PLACE_MOVES_AS_INODE;
 	case ACT_MOVE:
-		return can_rename_between(act->destination, act->copy.place.directory)
+		return can_rename_between(act->session->destination, act->copy.place.directory)
 			       ? PLACE_MOVES
 			       : PLACE_STAYS;
 	case ACT_REMOVE:
@@ -460,15 +491,20 @@ static enum place_next what_follows(const struct one_act *act)
 	return PLACE_STAYS;
 }
 
-bool one_act_quarantine(struct one_act *act)
+bool one_act_hide(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
 	int r = place_hide(place, act->other, what_follows(act));
 
 	if (r == -ENOENT || r == -EOPNOTSUPP)
 		return one_act_refuse(act, r == -ENOENT ? ACT_MISSING : ACT_NO_LINKS);
-	if (r < 0)
-		return one_act_fail(act, r);
+	return r == 0 || one_act_fail(act, r);
+}
+
+bool one_act_quarantine(struct one_act *act)
+{
+	if (!one_act_hide(act))
+		return false;
 	if (one_act_is_still_verified(act))
 		return true;
 	one_act_put_back(act);
@@ -522,7 +558,7 @@ static void drop_rescue(const struct one_act *act, const char *rescue)
 static int save_to(struct one_act *act, const char *rescue, int cause)
 {
 	CLEANUP_BYTES struct bytes path = {0}, original = {0}, mount = {0};
-	struct intent intent = *act->intent;
+	struct intent intent = act->entry->intent;
 	AUTO_CLOSE int folder = -1;
 	int r = open_rescue(act, rescue, &path, &folder), noted;
 
@@ -531,9 +567,9 @@ static int save_to(struct one_act *act, const char *rescue, int cause)
 		return r < 0 ? r : -ENOMEM;
 	if (place_find_mount(folder, &mount, &intent.saved_mount.root) == 0)
 		intent.saved_mount.path = bytes_text(&mount);
-	noted = one_act_amend(act, &intent, act->record);
+	noted = one_act_amend(act, &intent, &act->entry->record);
 	if (noted == 0)
-		noted = journal_sync(act->journal);
+		noted = journal_sync(act->session->journal);
 	r = file_copy_save(act->copy.held.fd, folder, act->other);
 	if (r == 0)
 		r = sync_directory(folder);

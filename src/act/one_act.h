@@ -20,16 +20,16 @@
 #include <sys/stat.h>
 
 #include "act/act.h"
+#include "act/durable.h"
+#include "act/entry.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
 #include "act/record.h"
+#include "base/arena.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/overlay_layer.h"
-
-/* The path of the root of a source. */
-#define FOLDER_ROOT "."
 
 /* The copy or the kept file of an act. */
 struct subject {
@@ -57,20 +57,40 @@ uint64_t arrived_count_split(const struct arrived *arrived);
 
 void arrived_deinit(struct arrived *arrived);
 
+/* What surrounds a file. Acts examine it again because it can have changed since the plan was made.
+ * All zero is empty. */
+struct surroundings {
+	struct bytes folder; /* absolute path with a slash at its end */
+	uint64_t found_ns; /* clock_monotonic_ns() */
+	bool in_store; /* a folder above is a store (source/managed.h) */
+	enum emptied_place place;
+};
+
+void surroundings_deinit(struct surroundings *surroundings);
+
+/* What the acts of a process share. */
+struct act_session {
+	const struct act_settings *settings; /* borrowed */
+	struct journal *journal; /* borrowed; NULL for a trial */
+	struct durable durable;
+	struct recording recording;
+	int destination; /* ACT_MOVE: the folder, O_PATH; -1: none */
+	struct mount_identity to_mount; /* of the destination */
+	struct bytes to_mount_path;
+	struct arrived arrived; /* ACT_MOVE: where earlier names of the copy were moved to */
+	struct surroundings around[2]; /* of the last kept file, and of the last copy */
+	struct arena memory; /* of the texts of entries */
+	struct bytes links; /* of trials of folders, as in struct folder_check */
+};
+
 /* One act. */
 struct one_act {
 	const struct act_settings *settings;
+	struct act_session *session;
+	struct act_entry *entry;
 	struct subject *kept; /* NULL: other hosts keep the content */
-	const struct act_attested *attested; /* the content, if kept is NULL */
 	struct subject copy;
 	const char *other; /* quarantine name of the copy, or of its link */
-	const char *to; /* ACT_MOVE: absolute path of the copy after the move */
-	int destination; /* ACT_MOVE: the folder, O_PATH */
-	struct arrived *arrived; /* ACT_MOVE: where earlier names of the copy were moved to */
-	const char *target; /* ACT_SYMLINK */
-	struct journal *journal; /* borrowed */
-	const struct intent *intent; /* borrowed */
-	const struct record *record; /* borrowed; what is known before the act */
 	/* Last time when the bytes were equal and both leases unbroken, clock_monotonic_ns(). */
 	uint64_t verified_ns;
 	struct act_result *result;
@@ -88,25 +108,25 @@ MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *
 			    struct act_result *result);
 void subject_close(struct subject *subject);
 
-/* Opens the destination of ACT_MOVE, O_PATH. Other acts have none: *destination stays as it is.
- * Returns 0 or -errno. */
-MUST_CHECK int one_act_open_destination(const struct act_settings *settings, int *destination);
-
-/* Appends the path that ACT_MOVE moves a copy to, <destination>/<tree>/<path>; for other acts
- * nothing. Returns 0 or -ENOMEM. */
-MUST_CHECK int one_act_destination_path(const struct act_settings *settings,
-					const struct act_file *copy, struct bytes *path);
-
-/* What surrounds a file. Acts examine it again because it can have changed since the plan was made.
- * All zero is empty. */
-struct surroundings {
-	struct bytes folder; /* absolute path with a slash at its end */
-	uint64_t found_ns; /* clock_monotonic_ns() */
-	bool in_store; /* a folder above is a store (source/managed.h) */
-	enum emptied_place place;
+/* The kept file of an act, which stays open while successive acts have it. All zeros is none. */
+struct keeper {
+	struct subject subject;
+	bool is_open;
+	struct act_file file;
+	struct attributes attributes;
+	struct bytes path;
 };
 
-void surroundings_deinit(struct surroundings *surroundings);
+/* Returns whether this file is open, and no program opened it for writing since. */
+bool keeper_has(const struct keeper *keeper, const struct act_file *file);
+
+/* Opens a kept file in place of the last one. Returns true, or false and fills in the result. */
+MUST_CHECK bool keeper_open(struct keeper *keeper, const struct act_settings *settings,
+			    const struct act_file *file, struct act_result *result);
+
+/* Closes the file. The next act checks it anew. */
+void keeper_close(struct keeper *keeper);
+void keeper_deinit(struct keeper *keeper);
 
 /* Returns why the act must leave the copy alone, whatever its bytes are, or ACT_DONE:
  *
@@ -115,16 +135,15 @@ void surroundings_deinit(struct surroundings *surroundings);
  *	upper layer of an overlay. The new file would not have the other names of the file.
  * ACT_MANAGED, ACT_KEPT_MANAGED, ACT_WRITTEN_IN_PLACE: a program manages or writes a file
  * act_place_refusal(): something else empties the place of the kept file, but not that of the copy
- *
- * around	what surrounded the kept file and the copy of earlier acts; used for a second */
-enum act_outcome one_act_examine(const struct one_act *act, struct surroundings around[2]);
+ */
+enum act_outcome one_act_examine(struct one_act *act);
 
 /* The same for folders: ACT_MANAGED, ACT_KEPT_MANAGED, act_place_refusal() or ACT_DONE. */
 enum act_outcome one_act_examine_folders(const struct one_act *act, const struct subject *kept);
 
-/* Makes the directories on the path of the copy below the destination of ACT_MOVE and opens the
- * last one. Returns 0 or -errno. */
-MUST_CHECK int one_act_open_parent(const struct one_act *act, struct place *parent);
+/* Moves the quarantined file or folder to its destination and fills in the outcome. If a step
+ * fails, it gets its own name back. */
+void one_act_move(struct one_act *act);
 
 struct trash_folder;
 
@@ -172,6 +191,9 @@ MUST_CHECK bool one_act_still_holds(struct one_act *act);
  * outcome and returns false. */
 MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 
+/* Renames a copy to its quarantine name. If that fails, fills in the outcome and returns false. */
+MUST_CHECK bool one_act_hide(struct one_act *act);
+
 /* Quarantines a verified copy: renames it to its quarantine name and verifies it there. If that
  * fails, gives the copy its own name back, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_quarantine(struct one_act *act);
@@ -179,6 +201,11 @@ MUST_CHECK bool one_act_quarantine(struct one_act *act);
 /* Replaces the intent in the journal during the act, with this record. Returns 0 or -errno. */
 MUST_CHECK int one_act_amend(struct one_act *act, const struct intent *intent,
 			     const struct record *record);
+
+/* Notes in the journal how an act ended. The intent stays open while the copy has its quarantine
+ * name or its bytes are saved elsewhere, and after a failure: then recovery finds out how far the
+ * act went. Returns 0 or -errno. */
+MUST_CHECK int one_act_note_end(const struct one_act *act);
 
 /* Fills in the outcome of a failed call: ACT_IMMUTABLE if the copy or its folder is immutable, else
  * ACT_FAILED. error is an -errno. Returns false. */

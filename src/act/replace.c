@@ -224,9 +224,9 @@ static int make_symlink(const struct one_act *act)
 {
 	const struct place *copy = &act->copy.place;
 
-	if (symlinkat(act->target, copy->directory, act->other) < 0)
+	if (symlinkat(act->entry->record.target, copy->directory, act->other) < 0)
 		return -errno;
-	if (place_is_symlink_to(copy, act->other, act->target))
+	if (place_is_symlink_to(copy, act->other, act->entry->record.target))
 		return 0;
 	(void)unlinkat(copy->directory, act->other, 0);
 	return -EOPNOTSUPP;
@@ -265,7 +265,7 @@ static bool is_our_link(const struct one_act *act, const char *name)
 {
 	if (act->settings->kind == ACT_LINK)
 		return place_leads_to(&act->copy.place, name, &act->kept->held.status);
-	return place_is_symlink_to(&act->copy.place, name, act->target);
+	return place_is_symlink_to(&act->copy.place, name, act->entry->record.target);
 }
 
 /* Returns whether the link at the copy's name leads to the kept file. It does not if a folder on

@@ -546,8 +546,8 @@ static int move_to_trash(struct one_act *act, struct trash_folder *trash, const 
 static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	CLEANUP_BYTES struct bytes info = {0}, file = {0};
-	struct intent intent = *act->intent;
-	struct record record = *act->record;
+	struct intent intent = act->entry->intent;
+	struct record record = act->entry->record;
 	int r = trash_entry_info_path(trash, name, &info);
 
 	if (r == 0)
