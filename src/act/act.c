@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "act/folder_act.h"
 #include "act/one_act.h"
 #include "act/recovery.h"
 #include "base/arena.h"

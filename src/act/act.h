@@ -214,7 +214,7 @@ MUST_CHECK int act_add_attested(struct act *act, const struct act_file *copy,
 
 /* Acts on a folder at once, by ACT_REMOVE, ACT_TRASH or ACT_MOVE: the whole of it goes, or nothing.
  * kept is an equal folder. The path "." is the root of a source. The steps are in
- * act/folder_act.h. Returns the same values as act_add(). */
+ * act/folder_act.c. Returns the same values as act_add(). */
 MUST_CHECK int act_add_folder(struct act *act, const struct act_file *kept,
 			      const struct act_file *copy);
 

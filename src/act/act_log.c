@@ -20,6 +20,7 @@
 #include "base/kernel.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
@@ -32,42 +33,51 @@
 /* Prefix and length of a line that is overwritten as a whole. */
 #define LOGGED "logged "
 #define LOGGED_LENGTH (sizeof(LOGGED "00000000000000000012\n") - 1)
+/* Bytes that are read at once to find the last line end. */
+#define TAIL_BYTES 4096
 /* Bounds the memory for the last line of a log: a record with many attributes is long. */
-#define TAIL_BYTES_MAX (1U << 20)
-#define TAIL_BYTES_MIN (1U << 12)
+#define LINE_BYTES_MAX (1 << 20)
 
 /* ---- the last record of a log -------------------------------------------------------------- */
 
-/* Reads the last complete line of a file, without its end. Returns 0, -ENOENT if there is none or
- * it is too long, or another -errno. */
+/* Returns the length of a log up to its last line end, or -errno. */
+static off_t whole_length(int fd, off_t length)
+{
+	char tail[TAIL_BYTES];
+
+	while (length > 0) {
+		off_t at = length > TAIL_BYTES ? length - TAIL_BYTES : 0;
+		long got = read_fully_at(fd, tail, (unsigned long)(length - at), at);
+		const char *end;
+
+		if (got < length - at)
+			return got < 0 ? got : -EIO;
+		end = memrchr(tail, '\n', (size_t)got);
+		if (end)
+			return at + (end + 1 - tail);
+		length = at;
+	}
+	return 0;
+}
+
+/* Reads the last complete line of a log, without its end. Returns 0, -ENOENT if there is none or it
+ * is too long, or another -errno. */
 static int read_last_line(int fd, struct bytes *line)
 {
 	struct stat status;
+	off_t end = fstat(fd, &status) < 0 ? -errno : whole_length(fd, status.st_size);
+	off_t start = end > 0 ? whole_length(fd, end - 1) : end;
+	long got;
 
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	for (size_t room = TAIL_BYTES_MIN; room <= TAIL_BYTES_MAX; room *= 4) {
-		size_t length = (size_t)status.st_size < room ? (size_t)status.st_size : room;
-		off_t at = status.st_size - (off_t)length;
-		const char *text, *end, *start;
-		int r = bytes_reserve(line, length + 1);
-		long got = r < 0 ? r : read_fully_at(fd, line->data, length, at);
-
-		if (got < 0)
-			return (int)got;
-		text = (const char *)line->data;
-		end = memrchr(text, '\n', (size_t)got);
-		start = end ? memrchr(text, '\n', (size_t)(end - text)) : NULL;
-		if (start || (end && at == 0)) {
-			start = start ? start + 1 : text;
-			line->length = (size_t)(end - start);
-			memmove(line->data, start, line->length);
-			return 0;
-		}
-		if (at == 0)
-			break;
-	}
-	return -ENOENT;
+	if (end <= 0 || start < 0)
+		return start < 0 ? (int)start : -ENOENT;
+	if (end - start > LINE_BYTES_MAX)
+		return -ENOENT;
+	if (bytes_reserve(line, (size_t)(end - start)) < 0)
+		return -ENOMEM;
+	got = read_fully_at(fd, line->data, (unsigned long)(end - 1 - start), start);
+	line->length = got < 0 ? 0 : (size_t)got;
+	return got < 0 ? (int)got : 0;
 }
 
 /* A pass over the logs of all indexes. */
@@ -390,9 +400,6 @@ void act_order_series_free(struct act_order_series *series)
 
 /* ---- the log -------------------------------------------------------------------------- */
 
-/* Bytes that are read at once to find the last line end. */
-#define TAIL_BYTES 4096
-
 struct act_log {
 	int fd;
 	bool own; /* no other program writes to the file */
@@ -401,33 +408,12 @@ struct act_log {
 	/* The act of the last line, and its place in the order; series 0: that is noted or none. */
 	char last[ACT_ID_SIZE];
 	struct act_order order;
-	/* The numbers of the files of one act in the log, for act_log_contains(), ascending. */
+	/* One act, and the numbers of its files in the log, for act_log_contains(). */
 	char act[ACT_ID_SIZE];
-	uint64_t *files;
-	size_t count, capacity;
+	struct file_numbers files;
 };
 
 /* ---- appending ----------------------------------------------------------------------- */
-
-/* Returns the length of the log up to its last line end, or -errno. */
-static off_t whole_length(int fd, off_t length)
-{
-	char tail[TAIL_BYTES];
-
-	while (length > 0) {
-		off_t at = length > TAIL_BYTES ? length - TAIL_BYTES : 0;
-		long got = read_fully_at(fd, tail, (unsigned long)(length - at), at);
-		const char *end;
-
-		if (got < length - at)
-			return got < 0 ? got : -EIO;
-		end = memrchr(tail, '\n', (size_t)got);
-		if (end)
-			return at + (end + 1 - tail);
-		length = at;
-	}
-	return 0;
-}
 
 static int cut_incomplete_line(int fd)
 {
@@ -488,6 +474,12 @@ int act_log_open_file(struct act_log **log, const char *path)
 	return open_log(log, AT_FDCWD, path, false);
 }
 
+void file_numbers_free(struct file_numbers *numbers)
+{
+	free(numbers->list);
+	*numbers = (struct file_numbers){0};
+}
+
 void act_log_close(struct act_log *log)
 {
 	if (!log)
@@ -497,7 +489,7 @@ void act_log_close(struct act_log *log)
 	if (log->folder >= 0)
 		close(log->folder);
 	bytes_free(&log->waiting);
-	free(log->files);
+	file_numbers_free(&log->files);
 	free(log);
 }
 
@@ -683,11 +675,35 @@ int act_log_reread(struct act_log *log, struct act_log_pass *pass)
 	return r < 0 || !stream ? r : read_stream(stream, pass);
 }
 
+/* ---- numbers of files ------------------------------------------------------------------------ */
+
+static int add_number(struct file_numbers *numbers, uint64_t file)
+{
+	int r = array_reserve(&numbers->list, &numbers->capacity, numbers->count + 1,
+			      sizeof(*numbers->list));
+
+	if (r == 0)
+		numbers->list[numbers->count++] = file;
+	return r;
+}
+
 static int compare_numbers(const void *a, const void *b)
 {
 	const uint64_t *one = a, *other = b;
 
-	return (*one > *other) - (*one < *other);
+	return numbers_compare(*one, *other);
+}
+
+static void sort_numbers(struct file_numbers *numbers)
+{
+	if (numbers->count > 0)
+		qsort(numbers->list, numbers->count, sizeof(*numbers->list), compare_numbers);
+}
+
+bool file_numbers_have(const struct file_numbers *numbers, uint64_t file)
+{
+	return numbers->count > 0 &&
+	       bsearch(&file, numbers->list, numbers->count, sizeof(file), compare_numbers);
 }
 
 /* Reads the numbers of the files of an act. */
@@ -701,18 +717,14 @@ static int read_numbers(struct act_log *log, const char *act)
 
 	if (r < 0)
 		return r;
-	log->count = 0;
+	log->files.count = 0;
 	(void)snprintf(log->act, sizeof(log->act), "%s", act);
 	while (stream && (r = next_line(stream, &line, &room, &length)) > 0) {
-		if (!record_is_of(line, act, &file))
-			continue;
-		r = array_reserve(&log->files, &log->capacity, log->count + 1, sizeof(*log->files));
+		r = record_is_of(line, act, &file) ? add_number(&log->files, file) : 0;
 		if (r < 0)
 			return r;
-		log->files[log->count++] = file;
 	}
-	if (log->count > 0)
-		qsort(log->files, log->count, sizeof(*log->files), compare_numbers);
+	sort_numbers(&log->files);
 	return r;
 }
 
@@ -722,55 +734,35 @@ int act_log_contains(struct act_log *log, const char *act, uint64_t file)
 
 	if (r < 0)
 		log->act[0] = '\0';
-	return r < 0 ? r
-		     : log->count > 0 && bsearch(&file, log->files, log->count, sizeof(file),
-						 compare_numbers);
+	return r < 0 ? r : file_numbers_have(&log->files, file);
 }
 
 /* ---- files that were brought back -------------------------------------------------------- */
 
 struct undone_reading {
-	struct undone *undone;
+	struct file_numbers *undone;
 	const char *act;
 };
 
 static int note_undone(void *context, const struct record *record, const char *line)
 {
 	const struct undone_reading *reading = context;
-	struct undone *undone = reading->undone;
-	int r;
 
 	(void)line;
-	if (!record->undone || strcmp(record->undone, reading->act) != 0)
-		return 0;
-	r = array_reserve(&undone->files, &undone->capacity, undone->count + 1,
-			  sizeof(*undone->files));
-	if (r == 0)
-		undone->files[undone->count++] = record->undone_file;
-	return r;
+	return record->undone && strcmp(record->undone, reading->act) == 0
+		       ? add_number(reading->undone, record->undone_file)
+		       : 0;
 }
 
-int undone_read(struct undone *undone, struct act_log *log, const char *act)
+int undone_read(struct file_numbers *undone, struct act_log *log, const char *act)
 {
 	struct undone_reading reading = {undone, act};
 	struct act_log_pass records = {.record = note_undone, .context = &reading};
 	int r = act_log_reread(log, &records);
 
-	if (r == 0 && undone->count > 0)
-		qsort(undone->files, undone->count, sizeof(*undone->files), compare_numbers);
+	if (r == 0)
+		sort_numbers(undone);
 	return r;
-}
-
-void undone_free(struct undone *undone)
-{
-	free(undone->files);
-	*undone = (struct undone){0};
-}
-
-bool undone_contains(const struct undone *undone, uint64_t file)
-{
-	return undone->count > 0 &&
-	       bsearch(&file, undone->files, undone->count, sizeof(file), compare_numbers);
 }
 
 int undone_add(struct act_log *log, const struct record *undo, const struct record *record)
@@ -794,7 +786,7 @@ struct record_adding {
 	struct act_log *log;
 	const struct record *folder;
 	bool was_emptied;
-	struct undone undone;
+	struct file_numbers undone;
 	struct record undo;
 };
 
@@ -802,11 +794,11 @@ struct record_adding {
  * of the same file: another one is of the user, or a killed undo left it half-made. */
 static bool is_there(const struct record_adding *adding, const struct record *record)
 {
-	struct statx now;
+	struct stat status;
 
-	return statx(AT_FDCWD, record->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		     STATX_INO | STATX_BTIME, &now) == 0 &&
-	       (!adding->was_emptied || place_is_inode(&now, record->inode, record->born_ns));
+	return adding->was_emptied
+		       ? place_has_inode(AT_FDCWD, record->path, record->inode, record->born_ns)
+		       : lstat(record->path, &status) == 0;
 }
 
 static int add_name(void *context, const struct record *record, const char *line)
@@ -814,7 +806,7 @@ static int add_name(void *context, const struct record *record, const char *line
 	struct record_adding *adding = context;
 
 	(void)line;
-	if (record->state == RECORD_RETURNED || undone_contains(&adding->undone, record->file) ||
+	if (record->state == RECORD_RETURNED || file_numbers_have(&adding->undone, record->file) ||
 	    !path_below(record->path, adding->folder->path) || !is_there(adding, record))
 		return 0;
 	adding->undo.file++;
@@ -834,6 +826,6 @@ int undone_add_names(struct act_log *log, const struct record *folder, bool was_
 	record_make_id(id);
 	if (r == 0)
 		r = act_log_reread(log, &records);
-	undone_free(&adding.undone);
+	file_numbers_free(&adding.undone);
 	return r;
 }

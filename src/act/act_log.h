@@ -75,19 +75,18 @@ MUST_CHECK int act_log_reread(struct act_log *log, struct act_log_pass *pass);
 
 /* ---- files that were brought back -------------------------------------------------------- */
 
-/* The numbers of the files of an act that were brought back, ascending. All zeros is empty. */
-struct undone {
-	uint64_t *files;
+/* Numbers of files of an act, ascending. All zeros is empty. */
+struct file_numbers {
+	uint64_t *list;
 	size_t count, capacity;
 };
 
-/* Reads these numbers of an act from the log, without records that were not synced. Returns 0 or
- * -errno. */
-MUST_CHECK int undone_read(struct undone *undone, struct act_log *log, const char *act);
-void undone_free(struct undone *undone);
+void file_numbers_free(struct file_numbers *numbers);
+bool file_numbers_have(const struct file_numbers *numbers, uint64_t file);
 
-/* Returns whether the file with this number was brought back. */
-bool undone_contains(const struct undone *undone, uint64_t file);
+/* Reads the numbers of the files of an act that were brought back from the log, without records
+ * that were not synced. Returns 0 or -errno. */
+MUST_CHECK int undone_read(struct file_numbers *undone, struct act_log *log, const char *act);
 
 /* Adds the record that a file was brought back, in memory. Returns 0 or -ENOMEM.
  *

@@ -237,4 +237,19 @@ void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer);
  */
 MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
 
+/* ---- folders (folder_act.c) -------------------------------------------------------------- */
+
+/* Acts on a folder and reports the result, unless it was stopped before a change. Returns 0,
+ * ACT_CANNOT_SYNC (logged), ACT_STOPPED, or -errno of the journal. */
+MUST_CHECK int folder_act_run(struct act_session *session, const struct act_file *kept,
+			      const struct act_file *copy);
+
+/* Sets result to the outcome of the act as far as it can be found without a change and without a
+ * comparison of bytes.
+ *
+ * inside	replaced by the text of result->inside
+ */
+void folder_act_try(struct act_session *session, const struct act_file *kept,
+		    const struct act_file *copy, struct act_result *result, struct bytes *inside);
+
 #endif

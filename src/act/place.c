@@ -170,6 +170,15 @@ bool place_is_inode(const struct statx *status, uint64_t inode, int64_t born_ns)
 	return status->stx_ino == inode && (!born_ns || !born_now_ns || born_ns == born_now_ns);
 }
 
+bool place_has_inode(int directory, const char *name, uint64_t inode, int64_t born_ns)
+{
+	struct statx now;
+
+	return statx(directory, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		     STATX_INO | STATX_BTIME, &now) == 0 &&
+	       place_is_inode(&now, inode, born_ns);
+}
+
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)
 {
 	struct stat there;
@@ -268,16 +277,9 @@ static bool is_flag_unknown(int result)
 	return result == -EINVAL || result == -ENOSYS;
 }
 
-static bool exists(const struct place *place)
-{
-	struct stat status;
-
-	return fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static int rename_plainly(const struct place *from, const struct place *to)
 {
-	if (exists(to))
+	if (name_exists(to->directory, to->name))
 		return -EEXIST;
 	if (renameat(from->directory, from->name, to->directory, to->name) == 0)
 		return 0;
@@ -509,7 +511,8 @@ int place_exchange(const struct place *place, const char *other, struct bytes *l
 	r = rename_with(&exchange.other, place, RENAME_EXCHANGE);
 	if (!is_flag_unknown(r))
 		return r;
-	r = exists(&exchange.other) ? rename_plainly(place, &exchange.swapped) : -ENOENT;
+	r = name_exists(place->directory, other) ? rename_plainly(place, &exchange.swapped)
+						 : -ENOENT;
 	if (r < 0)
 		return r;
 	r = place_move(&exchange.other, place);
@@ -524,12 +527,12 @@ int place_end_exchange(const struct place *place, const char *other, struct byte
 	int r;
 
 	exchange_init(&exchange, place, other);
-	if (!exists(&exchange.swapped))
+	if (!name_exists(place->directory, exchange.swap))
 		return 0;
 	r = place_are_one_file(&exchange.other, place) ? drop(&exchange.other) : 0;
 	if (r < 0)
 		return r;
-	if (!exists(&exchange.other))
+	if (!name_exists(place->directory, other))
 		return rename_plainly(&exchange.swapped, &exchange.other);
 	r = place_restore(place, exchange.swap, leftover);
 	return r < 0 ? r : PLACE_RESTORED;

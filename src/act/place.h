@@ -76,6 +76,10 @@ int64_t place_born_ns(const struct statx *status);
  * compared if both are known: born_ns 0 is unknown. */
 bool place_is_inode(const struct statx *status, uint64_t inode, int64_t born_ns);
 
+/* Returns whether the name in a directory leads to this inode, as place_is_inode(). The name "" is
+ * the open file itself. A symlink is not followed. */
+bool place_has_inode(int directory, const char *name, uint64_t inode, int64_t born_ns);
+
 /* Returns whether this inode has the name. A symlink is not followed. */
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode);
 

@@ -131,14 +131,6 @@ enum deed {
 	DEED_UNCERTAIN, /* the copy has no name where the act could have left one */
 };
 
-/* Returns whether the act of an intent was done. The quarantine name must be resolved before.
- *
- * place	the copy's name; directory -1: the folder is missing
- * record	record of the act
- */
-enum deed examine_deed(const struct place *place, const struct intent *intent,
-		       const struct record *record);
-
 /* Returns whether the name is the link of the act. A hard link that is the only name of its file
  * does not count, as removing it would lose the bytes. Some file systems do not show the target of
  * a symlink, but no other program knows the quarantine name. */
@@ -173,12 +165,7 @@ static int examine_name(const struct place *place, const char *name, const struc
 
 static bool is_at(const char *path, uint64_t inode, int64_t born_ns)
 {
-	struct statx status;
-
-	return path && inode &&
-	       statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME,
-		     &status) == 0 &&
-	       place_is_inode(&status, inode, born_ns);
+	return path && inode && place_has_inode(AT_FDCWD, path, inode, born_ns);
 }
 
 /* Returns whether the copy shares all blocks of the kept file. */
@@ -192,8 +179,13 @@ static bool is_shared(const struct place *place, const struct record *record)
 	return copy >= 0 && kept >= 0 && extents_all_shared(copy, kept);
 }
 
-enum deed examine_deed(const struct place *place, const struct intent *intent,
-		       const struct record *record)
+/* Returns whether the act of an intent was done. The quarantine name must be resolved before.
+ *
+ * place	the copy's name; directory -1: the folder is missing
+ * record	record of the act
+ */
+static enum deed examine_deed(const struct place *place, const struct intent *intent,
+			      const struct record *record)
 {
 	enum found found = FOUND_NOTHING;
 

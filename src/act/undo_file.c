@@ -42,10 +42,11 @@ static bool is_moved_file(const struct bringing *bringing, const struct place *t
 
 	if (fstat(bringing->place.directory, &here) < 0 || fstat(there->directory, &folder) < 0)
 		return false;
-	if (here.st_dev == folder.st_dev && undo_is_inode(held->fd, record->inode, record->born_ns))
+	if (here.st_dev == folder.st_dev &&
+	    place_has_inode(held->fd, "", record->inode, record->born_ns))
 		return true;
 	return record->made_inode &&
-	       undo_is_inode(held->fd, record->made_inode, record->made_born_ns) &&
+	       place_has_inode(held->fd, "", record->made_inode, record->made_born_ns) &&
 	       is_filesystem(there->directory, record->made_filesystem);
 }
 
@@ -256,7 +257,7 @@ static bool is_the_folder(const struct place *place, const struct record *record
 	struct stat status;
 
 	return fd >= 0 && fstat(fd, &status) == 0 && S_ISDIR(status.st_mode) &&
-	       undo_is_inode(fd, record->inode, record->born_ns);
+	       place_has_inode(fd, "", record->inode, record->born_ns);
 }
 
 /* Renames the folder back. Returns 0 or -errno; -ENOENT if it is not where the act moved it. */
@@ -564,7 +565,7 @@ static bool is_hard_link(const struct bringing *bringing, const struct stat *sta
 		open_beneath(bringing->place.directory, bringing->place.name, O_PATH, false);
 
 	return fd >= 0 && record->kept_inode != record->inode &&
-	       (undo_is_inode(fd, record->kept_inode, record->kept_born_ns) ||
+	       (place_has_inode(fd, "", record->kept_inode, record->kept_born_ns) ||
 		is_at_kept_path(status, record));
 }
 
@@ -611,30 +612,25 @@ static void explain_leftover(const struct bringing *bringing, struct bytes *left
 /* Makes the file under a private name, and exchanges its name with the link. */
 static int part_from(struct bringing *bringing, const struct held *from)
 {
-	char other[OTHER_NAME_SIZE], part[OTHER_NAME_SIZE + sizeof(FILE_COPY_PART)];
-	struct intent intent = undo_make_intent(bringing->record, other);
-	struct journal *journal = bringing->undo->journal;
 	CLEANUP_BYTES struct bytes leftover = {0};
+	enum intent_kind kind =
+		bringing->record->command == RECORD_LINK ? INTENT_LINK : INTENT_SYMLINK;
+	struct undo_private names;
 	bool is_edited = false;
-	int r, noted;
+	int r = undo_intend(bringing, kind, bringing->link_inode, &names), noted;
 
-	intent.kept_inode = bringing->link_inode;
-	r = journal_intend(journal, &intent);
-	(void)snprintf(part, sizeof(part), "%s" FILE_COPY_PART, other);
 	if (r == 0)
-		r = journal_sync(journal);
-	if (r == 0)
-		r = undo_join(bringing, other);
+		r = undo_join(bringing, names.other);
 	if (r == -ENOENT)
-		r = undo_make_as(bringing, from, other, part);
+		r = undo_make_as(bringing, from, names.other, names.part);
 	if (r == -EOPNOTSUPP) /* no other program uses the private name */
-		r = undo_make_as(bringing, from, other, other);
+		r = undo_make_as(bringing, from, names.other, names.other);
 	if (r == 0)
-		r = recovery_part(&bringing->place, &intent, &is_edited, &leftover);
+		r = recovery_part(&bringing->place, &names.intent, &is_edited, &leftover);
 	explain_leftover(bringing, &leftover);
 	if (r < 0)
 		return r; /* recovery resolves the intent */
-	noted = journal_note_done(journal, intent.number);
+	noted = journal_note_done(bringing->undo->journal, names.intent.number);
 	if (noted < 0)
 		return noted;
 	return is_edited || leftover.length > 0 ? LINK_EDITED : r;

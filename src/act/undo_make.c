@@ -290,14 +290,6 @@ void undo_fail(struct bringing *bringing, int error)
 					      : UNDO_FAILED);
 }
 
-bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns)
-{
-	struct statx now;
-
-	return statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &now) == 0 &&
-	       place_is_inode(&now, inode, born_ns);
-}
-
 /* ---- hard links of one copy -------------------------------------------------------------- */
 
 bool undo_is_brought_back(const struct stat *file, const struct record *record)
@@ -410,7 +402,7 @@ static int open_brought_back(const struct brought_back *known)
 		return -1;
 	fd = open_beneath(place.directory, place.name, O_PATH, false);
 	place_close(&place);
-	if (fd >= 0 && undo_is_inode(fd, known->inode_now, known->born_now_ns))
+	if (fd >= 0 && place_has_inode(fd, "", known->inode_now, known->born_now_ns))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -469,7 +461,7 @@ static bool is_copy(const struct held *held, const struct bringing *bringing)
 	struct stat here;
 
 	return fstat(bringing->place.directory, &here) == 0 && held->status.st_dev == here.st_dev &&
-	       undo_is_inode(held->fd, record->inode, record->born_ns) &&
+	       place_has_inode(held->fd, "", record->inode, record->born_ns) &&
 	       (record->born_ns ||
 		(undo_is_brought_back(&held->status, record) && undo_is_certain(held, record)));
 }
@@ -486,7 +478,7 @@ static int try_join(void *context, const char *path)
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	fd = open_beneath(place.directory, place.name, O_PATH, false);
-	r = fd >= 0 && undo_is_inode(fd, record->inode, record->born_ns)
+	r = fd >= 0 && place_has_inode(fd, "", record->inode, record->born_ns)
 		    ? undo_hold(&held, &place, record)
 		    : UNDO_DIFFERS;
 	cleanup_close(&fd);
@@ -578,7 +570,7 @@ static bool is_of_trusted_owner(const struct stat *file, const struct record *re
 static bool is_compared_file(const struct held *held, const struct record *record)
 {
 	return record->kept_born_ns && record->kept_changed_ns &&
-	       undo_is_inode(held->fd, record->kept_inode, record->kept_born_ns) &&
+	       place_has_inode(held->fd, "", record->kept_inode, record->kept_born_ns) &&
 	       clock_ns(held->status.st_ctim) == record->kept_changed_ns &&
 	       filesystem_keeps(filesystem_type_at(held->fd), PROMISE_STORES);
 }
@@ -588,22 +580,27 @@ bool undo_is_certain(const struct held *held, const struct record *record)
 	return is_of_trusted_owner(&held->status, record) || is_compared_file(held, record);
 }
 
-struct intent undo_make_intent(const struct record *record, char other[static OTHER_NAME_SIZE])
+int undo_intend(const struct bringing *bringing, enum intent_kind kind, uint64_t link_inode,
+		struct undo_private *names)
 {
+	const struct record *record = bringing->record;
+	struct journal *journal = bringing->undo->journal;
 	AUTO_CLOSE int root = open(record->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
 
-	journal_other_name(other);
-	return (struct intent){
-		.kind = record->command == RECORD_LINK      ? INTENT_LINK
-			: record->command == RECORD_SYMLINK ? INTENT_SYMLINK
-							    : INTENT_AWAY,
+	journal_other_name(names->other);
+	(void)snprintf(names->part, sizeof(names->part), "%s" FILE_COPY_PART, names->other);
+	names->intent = (struct intent){
+		.kind = kind,
 		.source = record->source,
 		.path = path_below(record->path, record->source),
-		.other = other,
-		.kept_inode = record->kept_inode,
+		.other = names->other,
+		.kept_inode = link_inode,
 		.target = record->target,
 		.root = place_identify_root(root),
 	};
+	r = journal_intend(journal, &names->intent);
+	return r < 0 ? r : journal_sync(journal);
 }
 
 /* The file that is copied. */
@@ -679,21 +676,15 @@ static int make_directly(struct bringing *bringing, const struct held *from, str
 
 static int make_journalled(struct bringing *bringing, const struct held *from)
 {
-	char other[OTHER_NAME_SIZE], part[OTHER_NAME_SIZE + sizeof(FILE_COPY_PART)];
-	struct intent intent = undo_make_intent(bringing->record, other);
 	struct journal *journal = bringing->undo->journal;
-	int r;
+	struct undo_private names;
+	int r = undo_intend(bringing, INTENT_AWAY, bringing->record->kept_inode, &names);
 
-	intent.kind = INTENT_AWAY;
-	(void)snprintf(part, sizeof(part), "%s" FILE_COPY_PART, other);
-	r = journal_intend(journal, &intent);
 	if (r == 0)
-		r = journal_sync(journal);
-	if (r == 0)
-		r = undo_make_as(bringing, from, bringing->place.name, part);
+		r = undo_make_as(bringing, from, bringing->place.name, names.part);
 	if (r == -EOPNOTSUPP)
-		r = make_directly(bringing, from, &intent);
-	return r < 0 || journal_note_done(journal, intent.number) == 0 ? r : -ENOMEM;
+		r = make_directly(bringing, from, &names.intent);
+	return r < 0 || journal_note_done(journal, names.intent.number) == 0 ? r : -ENOMEM;
 }
 
 int undo_make(struct bringing *bringing, const struct held *from)

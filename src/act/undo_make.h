@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "act/durable.h"
+#include "act/file_copy.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
@@ -104,10 +105,6 @@ void undo_forget(struct undo *undo);
  * 0, -ENOENT if there is none, or another -errno. */
 MUST_CHECK int undo_join(struct bringing *bringing, const char *name);
 
-/* Returns whether an open file, which may be O_PATH, is a certain inode. An unknown time of birth
- * is not compared. */
-bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns);
-
 /* Returns whether a file that was at the path already is one that an earlier undo brought back: a
  * file of the user can have the same content, but not the same metadata. */
 bool undo_is_brought_back(const struct stat *file, const struct record *record);
@@ -143,8 +140,19 @@ MUST_CHECK int undo_check_content(const struct held *held, const struct record *
  * another -errno. */
 MUST_CHECK int undo_hold(struct held *held, const struct place *place, const struct record *record);
 
-/* Returns an intent for the path of a record. Its texts are borrowed. */
-struct intent undo_make_intent(const struct record *record, char other[static OTHER_NAME_SIZE]);
+/* The private names of a file that an undo makes, and the intent that has them. */
+struct undo_private {
+	struct intent intent; /* borrows the texts of the record */
+	char other[OTHER_NAME_SIZE];
+	char part[OTHER_NAME_SIZE + sizeof(FILE_COPY_PART)]; /* of an incomplete file */
+};
+
+/* Writes an intent for the path of a record to the journal. Returns 0 or -errno.
+ *
+ * link_inode	of the hard link that the file replaces; 0: none
+ */
+MUST_CHECK int undo_intend(const struct bringing *bringing, enum intent_kind kind,
+			   uint64_t link_inode, struct undo_private *names);
 
 /* Makes the file from a held one, with this name in the directory of the path. Returns the results
  * of file_copy_restore(), or UNDO_FORGEABLE. */
