@@ -13,10 +13,8 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/spool.h"
 #include "base/stop.h"
 #include "catalog/change.h"
-#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "check/print.h"
@@ -235,108 +233,13 @@ static int print_names(struct check_run *checking)
 	return r;
 }
 
-/* Context of the content callbacks. */
-struct content_printing {
-	struct check_run *checking;
-	struct catalog_reader *reader;
-	FILE *unverified;
-};
-
-static int print_content(void *context, enum content_difference what,
-			 const struct group_record *group)
-{
-	struct content_printing *printing = context;
-
-	check_print_content(&printing->checking->printing, what, group);
-	return 0;
-}
-
-static int get_path(const struct check_run *checking, struct catalog_reader *reader,
-		    const struct file_record *file, struct bytes *path)
-{
-	CLEANUP_BYTES struct bytes relative = {0};
-	uint32_t source;
-	int r = catalog_file_path(reader, file, &relative, &source);
-
-	if (r == 0 && !bytes_text(&relative))
-		r = -ENOMEM;
-	return r < 0 ? r
-		     : source_absolute_path(checking->index.sources, source, bytes_text(&relative),
-					    path);
-}
-
-static int print_file(void *context, const struct file_record *file, enum content_state state)
-{
-	struct content_printing *printing = context;
-	CLEANUP_BYTES struct bytes path = {0};
-	int r = get_path(printing->checking, printing->reader, file, &path);
-
-	if (r == 0)
-		r = check_print_file(&printing->checking->printing, &path, state);
-	return r < 0 ? r : bytes_append(&printing->checking->touched, &file->id, sizeof(file->id));
-}
-
-/* Stores the record in the spool, from which print_unverified() prints it. */
-static int store_unverified(void *context, const struct unverified *unverified)
-{
-	struct content_printing *printing = context;
-	struct unverified stored;
-
-	if (!printing->checking->printing.json)
-		return 0;
-	/* clears the padding, as the whole struct is written */
-	memset(&stored, 0, sizeof(stored));
-	stored.file = unverified->file;
-	stored.reason = unverified->reason;
-	stored.checked = unverified->checked;
-	return fwrite(&stored, sizeof(stored), 1, printing->unverified) == 1 ? 0 : -errno;
-}
-
-static int print_unverified_file(struct check_run *checking, struct catalog_reader *reader,
-				 const struct unverified *unverified)
-{
-	CLEANUP_BYTES struct bytes path = {0};
-	struct file_record file;
-	int r = catalog_get_file(reader, unverified->file, &file);
-
-	if (r == 0)
-		r = get_path(checking, reader, &file, &path);
-	return r < 0 ? r : check_print_unverified_file(&checking->printing, &path, unverified);
-}
-
-static int print_unverified(const struct content_printing *printing)
-{
-	struct unverified unverified;
-	int r = 0;
-
-	check_print_unverified(&printing->checking->printing);
-	if (fflush(printing->unverified) != 0 || fseek(printing->unverified, 0, SEEK_SET) != 0)
-		return -errno;
-	while (r == 0 && fread(&unverified, sizeof(unverified), 1, printing->unverified) == 1)
-		r = print_unverified_file(printing->checking, printing->reader, &unverified);
-	return r == 0 && ferror(printing->unverified) ? -EIO : r;
-}
-
-/* Compares contents and prints differences. Unverified files are printed after all differences. */
-static int compare_contents(struct check_run *checking, struct catalog_reader *reader,
-			    FILE *unverified)
-{
-	CLEANUP_READER struct catalog_reader *fresh = NULL;
-	struct content_printing printing = {checking, reader, unverified};
-	const struct content_listener listener = {print_content, print_file, store_unverified,
-						  &printing};
-	struct content_sides sides = {.indexed = reader, .sources = checking->index.sources};
-	int r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
-
-	sides.fresh = fresh;
-	if (r == 0)
-		r = content_differences_find(&sides, &listener, &checking->figures.contents);
-	return r < 0 ? r : print_unverified(&printing);
-}
-
 static int print_contents(struct check_run *checking, struct catalog_reader *reader)
 {
-	FILE *unverified;
+	CLEANUP_READER struct catalog_reader *fresh = NULL;
+	struct content_sides sides = {.indexed = reader,
+				      .sources = checking->index.sources,
+				      .printing = &checking->printing,
+				      .touched = &checking->touched};
 	int r;
 
 	check_print_contents(&checking->printing);
@@ -345,12 +248,9 @@ static int print_contents(struct check_run *checking, struct catalog_reader *rea
 		return 0;
 	}
 	checking->figures.contents_compared = true;
-	r = spool_open_stream(&unverified);
-	if (r < 0)
-		return r;
-	r = compare_contents(checking, reader, unverified);
-	(void)fclose(unverified);
-	return r;
+	r = catalog_read_begin(checking->fresh.indexing.catalog, &fresh);
+	sides.fresh = fresh;
+	return r < 0 ? r : content_differences_print(&sides, &checking->figures.contents);
 }
 
 static enum twinfs_exit status_of(const struct check_run *checking)

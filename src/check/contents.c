@@ -2,18 +2,23 @@
 #include "check/contents.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/hash.h"
+#include "base/spool.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "check/print.h"
 #include "ingest/prefixes.h"
 #include "ingest/reading.h"
+#include "source/source.h"
 
 struct check_search {
 	const struct content_sides *sides;
-	const struct content_listener *listener;
 	struct content_figures *figures;
+	FILE *unverified; /* struct unverified of each file, for the end of the output */
 };
 
 /* A file that both indexes have, with the same signature. */
@@ -82,26 +87,66 @@ static int get_known_by_fresh(const struct check_search *search, uint64_t fresh,
 	return r == NOT_READ ? NOT_COMPARABLE : r;
 }
 
-static int report_difference(const struct check_search *search, enum content_difference what,
-			     const struct group_record *group)
+/* Begins a difference. Its files follow. group: NULL for CONTENT_OTHER */
+static void report_difference(const struct check_search *search, enum content_difference what,
+			      const struct group_record *group)
 {
 	search->figures->differences++;
-	return search->listener->difference(search->listener->context, what, group);
+	check_print_content(search->sides->printing, what, group);
 }
 
 static int report_file(const struct check_search *search, const struct known_content *known,
 		       enum content_state state)
 {
-	return search->listener->file(search->listener->context, &known->indexed, state);
+	const struct content_sides *sides = search->sides;
+	const struct file_record *file = &known->indexed;
+	CLEANUP_BYTES struct bytes path = {0};
+	int r = source_file_path(sides->sources, sides->indexed, file, &path);
+
+	if (r == 0)
+		r = check_print_file(sides->printing, &path, state);
+	return r < 0 ? r : bytes_append(sides->touched, &file->id, sizeof(file->id));
 }
 
 static int report_unverified(const struct check_search *search, const struct file_record *file,
 			     enum unverified_reason reason, uint64_t checked)
 {
-	const struct unverified unverified = {file->id, reason, checked};
+	struct unverified unverified;
 
 	search->figures->unverified++;
-	return search->listener->unverified(search->listener->context, &unverified);
+	if (!search->sides->printing->json)
+		return 0;
+	/* clears the padding, as the whole struct is written */
+	memset(&unverified, 0, sizeof(unverified));
+	unverified.file = file->id;
+	unverified.reason = reason;
+	unverified.checked = checked;
+	return fwrite(&unverified, sizeof(unverified), 1, search->unverified) == 1 ? 0 : -errno;
+}
+
+static int print_unverified_file(const struct content_sides *sides,
+				 const struct unverified *unverified)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct file_record file;
+	int r = catalog_get_file(sides->indexed, unverified->file, &file);
+
+	if (r == 0)
+		r = source_file_path(sides->sources, sides->indexed, &file, &path);
+	return r < 0 ? r : check_print_unverified_file(sides->printing, &path, unverified);
+}
+
+static int print_unverified(const struct check_search *search)
+{
+	struct unverified unverified;
+	int r = 0;
+
+	check_print_unverified(search->sides->printing);
+	if (fflush(search->unverified) != 0 || fseek(search->unverified, 0, SEEK_SET) != 0)
+		return -errno;
+	while (r == 0 && fread(&unverified, sizeof(unverified), 1, search->unverified) == 1)
+		r = print_unverified_file(search->sides, &unverified);
+	return r == 0 && ferror(search->unverified) ? -EIO : r;
 }
 
 /* ---- the bytes of a file ------------------------------------------------------------- */
@@ -275,8 +320,8 @@ static int check_group(const struct check_search *search, const struct group_rec
 	if (r < 0 || !agreement.broken)
 		return r;
 	walk.visit = report_member;
-	r = report_difference(search, CONTENT_NOT_EQUAL, group);
-	return r < 0 ? r : walk_members(search, &walk, group->id);
+	report_difference(search, CONTENT_NOT_EQUAL, group);
+	return walk_members(search, &walk, group->id);
 }
 
 /* Checks each visible group of an index. */
@@ -365,8 +410,8 @@ static int check_single(const struct check_search *search, const struct file_rec
 		r = 0;
 	if (r < 0 || !changed)
 		return r;
-	r = report_difference(search, CONTENT_OTHER, NULL);
-	return r < 0 ? r : report_file(search, &known, CONTENT_CHANGED);
+	report_difference(search, CONTENT_OTHER, NULL);
+	return report_file(search, &known, CONTENT_CHANGED);
 }
 
 static int check_singles(const struct check_search *search)
@@ -430,8 +475,8 @@ static int check_fresh_group(const struct check_search *search, const struct gro
 	if (r < 0 || !members.broken)
 		return r;
 	walk.visit = report_known;
-	r = report_difference(search, CONTENT_NOT_GROUPED, group);
-	return r < 0 ? r : walk_members(search, &walk, group->id);
+	report_difference(search, CONTENT_NOT_GROUPED, group);
+	return walk_members(search, &walk, group->id);
 }
 
 /* ---- kept copies --------------------------------------------------------------------- */
@@ -445,23 +490,33 @@ static int check_kept(const struct check_search *search, const struct group_reco
 	if (r < 0 || !file)
 		return r;
 	r = catalog_get_file(search->sides->indexed, file, &known.indexed);
-	if (r == 0)
-		r = report_difference(search, CONTENT_NOT_KEPT, group);
-	return r < 0 ? r : report_file(search, &known, CONTENT_AS_RECORDED);
+	if (r < 0)
+		return r;
+	report_difference(search, CONTENT_NOT_KEPT, group);
+	return report_file(search, &known, CONTENT_AS_RECORDED);
 }
 
-int content_differences_find(const struct content_sides *sides,
-			     const struct content_listener *listener,
-			     struct content_figures *figures)
+static int find_differences(const struct check_search *search)
 {
-	const struct check_search search = {.sides = sides,
-					    .listener = listener,
-					    .figures = figures};
-	int r = check_groups(&search, sides->indexed, check_group);
+	int r = check_groups(search, search->sides->indexed, check_group);
 
 	if (r == 0)
-		r = check_singles(&search);
+		r = check_singles(search);
 	if (r == 0)
-		r = check_groups(&search, sides->fresh, check_fresh_group);
-	return r < 0 ? r : check_groups(&search, sides->indexed, check_kept);
+		r = check_groups(search, search->sides->fresh, check_fresh_group);
+	return r < 0 ? r : check_groups(search, search->sides->indexed, check_kept);
+}
+
+int content_differences_print(const struct content_sides *sides, struct content_figures *figures)
+{
+	struct check_search search = {.sides = sides, .figures = figures};
+	int r = spool_open_stream(&search.unverified);
+
+	if (r < 0)
+		return r;
+	r = find_differences(&search);
+	if (r == 0)
+		r = print_unverified(&search);
+	(void)fclose(search.unverified);
+	return r;
 }

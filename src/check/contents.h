@@ -15,7 +15,9 @@
 #include "base/attributes.h"
 #include "catalog/record.h"
 
+struct bytes;
 struct catalog_reader;
+struct check_printing;
 struct sources;
 
 enum content_difference {
@@ -44,20 +46,11 @@ struct unverified {
 	uint64_t checked; /* bytes at the beginning of the file that were verified */
 };
 
-/* Callbacks. Each call of difference is followed by calls of file for the files of this difference.
- * group is NULL for CONTENT_OTHER. unverified is called between other calls, at most once for a
- * file. Each callback returns 0, or -errno, which ends the search. */
-struct content_listener {
-	int (*difference)(void *context, enum content_difference what,
-			  const struct group_record *group);
-	int (*file)(void *context, const struct file_record *file, enum content_state state);
-	int (*unverified)(void *context, const struct unverified *unverified);
-	void *context;
-};
-
 struct content_sides {
 	struct catalog_reader *indexed, *fresh;
 	const struct sources *sources; /* of the index */
+	struct check_printing *printing;
+	struct bytes *touched; /* ids of the files of differences are appended */
 };
 
 struct content_figures {
@@ -66,10 +59,9 @@ struct content_figures {
 	uint64_t unverified; /* files */
 };
 
-/* Finds all differences. Reads the files that were not read completely for the new index, and again
- * those of groups that differ. Returns 0 or -errno. */
-MUST_CHECK int content_differences_find(const struct content_sides *sides,
-					const struct content_listener *listener,
-					struct content_figures *figures);
+/* Finds and prints all differences, then the unverified files. Reads the files that were not read
+ * completely for the new index, and again those of groups that differ. Returns 0 or -errno. */
+MUST_CHECK int content_differences_print(const struct content_sides *sides,
+					 struct content_figures *figures);
 
 #endif

@@ -311,18 +311,12 @@ static int read_unit(void *context, struct pool_thread *thread, size_t index)
 static int find_path(const struct digesting_task *task, uint64_t id, struct bytes *path)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	CLEANUP_BYTES struct bytes relative = {0};
 	struct file_record file;
-	uint32_t source = 0;
 	int r = catalog_read_begin(task->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, id, &file);
-	if (r == 0)
-		r = catalog_file_path(reader, &file, &relative, &source);
-	if (r == 0 && !bytes_text(&relative))
-		r = -ENOMEM;
-	return r < 0 ? r : source_absolute_path(task->sources, source, bytes_text(&relative), path);
+	return r < 0 ? r : source_file_path(task->sources, reader, &file, path);
 }
 
 static void warn(const struct digesting_task *task, const struct wanted_file *file)

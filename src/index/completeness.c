@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "index/index_settings.h"
@@ -67,37 +66,27 @@ int completeness_name_left_out(struct catalog *catalog, const struct sources *so
 	return r;
 }
 
-/* Appends the path of an unreadable file or directory, relative to its source. */
-static int error_path(struct catalog_reader *reader, const struct error_entry *entry,
-		      struct bytes *path, uint32_t *source)
+/* Appends the absolute path of an unreadable file or directory. */
+static int error_path(struct catalog_reader *reader, const struct sources *sources,
+		      const struct error_entry *entry, struct bytes *path)
 {
 	struct file_record file;
 	int r;
 
 	if (entry->kind == ERROR_DIR)
-		return catalog_dir_path(reader, entry->id, path, source);
+		return source_dir_path(sources, reader, entry->id, path);
 	r = catalog_get_file(reader, entry->id, &file);
-	if (r < 0)
-		return r;
-	return catalog_entry_path(reader, file.dir, file.cookie, path, source);
+	return r < 0 ? r : source_entry_path(sources, reader, file.dir, file.cookie, path);
 }
 
 static int name_error(struct catalog_reader *reader, const struct sources *sources,
 		      const struct error_entry *entry)
 {
-	CLEANUP_BYTES struct bytes relative = {0};
 	CLEANUP_BYTES struct bytes path = {0};
-	uint32_t source;
-	int r;
+	int r = error_path(reader, sources, entry, &path);
 
-	r = error_path(reader, entry, &relative, &source);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the file has no name any more */
-	if (!bytes_text(&relative))
-		return -ENOMEM;
-	r = source_absolute_path(sources, source, bytes_text(&relative), &path);
-	if (r < 0)
-		return r;
 	log_warning("cannot read %s: %s", quote_bytes((const char *)path.data, path.length),
 		    error_text(entry->error));
 	return 0;
@@ -107,15 +96,9 @@ int completeness_name_errors(struct catalog_reader *reader, const struct sources
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct error_entry entry;
-	int r;
+	int r = catalog_scan_errors(reader, &scan);
 
-	r = catalog_scan_errors(reader, &scan);
-	if (r < 0)
-		return r;
-	while ((r = catalog_next_error(scan, &entry)) == 0) {
+	while (r == 0 && (r = catalog_next_error(scan, &entry)) == 0)
 		r = name_error(reader, sources, &entry);
-		if (r < 0)
-			return r;
-	}
 	return r == -ENOENT ? 0 : r;
 }

@@ -54,16 +54,13 @@ static void fail(struct contents *contents, int failure)
 static void report(struct contents *contents, struct catalog_reader *reader,
 		   const struct file_record *file, int error)
 {
-	CLEANUP_BYTES struct bytes relative = {0}, absolute = {0};
-	uint32_t source;
+	CLEANUP_BYTES struct bytes absolute = {0};
 	int before;
 
 	if (contents->errors_logged &&
 	    catalog_get_error(reader, ERROR_FILE, file->id, &before) == 0 && before == error)
 		return;
-	if (catalog_file_path(reader, file, &relative, &source) == 0 &&
-	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
-				 &absolute) == 0)
+	if (source_file_path(contents->ingest->sources, reader, file, &absolute) == 0)
 		log_warning("cannot read %s: %s; not compared", quote_path(bytes_text(&absolute)),
 			    error_text(error));
 }

@@ -29,36 +29,30 @@ static void unreadable_facts_free(struct unreadable_facts *facts)
 		bytes_free(&facts->list[i].path);
 }
 
-static int find_path(struct catalog_reader *reader, const struct error_entry *error,
-		     struct bytes *path, uint32_t *source)
+static int find_path(struct catalog_reader *reader, const struct sources *sources,
+		     const struct error_entry *error, struct bytes *path)
 {
 	struct file_record file;
 	int r;
 
 	if (error->kind == ERROR_DIR)
-		return catalog_dir_path(reader, error->id, path, source);
+		return source_dir_path(sources, reader, error->id, path);
 	r = catalog_get_file(reader, error->id, &file);
-	return r < 0 ? r : catalog_file_path(reader, &file, path, source);
+	return r < 0 ? r : source_file_path(sources, reader, &file, path);
 }
 
 /* Adds an error, unless its file has no name. */
 static int add_unreadable(struct unreadable_facts *facts, struct catalog_reader *reader,
 			  const struct sources *sources, const struct error_entry *error)
 {
-	CLEANUP_BYTES struct bytes relative = {0};
 	struct unreadable *added = &facts->list[facts->count];
-	uint32_t source = 0;
-	int r = find_path(reader, error, &relative, &source);
+	int r = find_path(reader, sources, error, &added->path);
 
 	if (r == -ENOENT)
 		return 0;
-	if (r == 0 && !bytes_text(&relative))
-		r = -ENOMEM;
-	if (r < 0)
-		return r;
 	facts->count++;
 	added->error = error->error;
-	return source_absolute_path(sources, source, bytes_text(&relative), &added->path);
+	return r;
 }
 
 /* Fills in facts, which must be all zero. Returns 0 or -errno. The caller must free facts in both

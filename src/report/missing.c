@@ -182,14 +182,8 @@ static int find_places_of(struct missing_finder *finder, uint64_t id, struct pla
 int missing_example_path(const struct missing_example *example, const struct sources *sources,
 			 struct catalog_reader *reader, struct bytes *path)
 {
-	CLEANUP_BYTES struct bytes relative = {0};
-	uint32_t source;
-	int r = catalog_entry_path(reader, example->dir, example->cookie, &relative, &source);
+	int r = source_entry_path(sources, reader, example->dir, example->cookie, path);
 
-	if (r == 0 && !bytes_text(&relative))
-		r = -ENOMEM;
-	if (r == 0)
-		r = source_absolute_path(sources, source, bytes_text(&relative), path);
 	if (r == 0 && !bytes_text(path))
 		r = -ENOMEM;
 	return r == -ENOENT ? -EUCLEAN : r;

@@ -99,21 +99,16 @@ static int list_points_without_files(struct text_list *points)
 static int add_path(struct catalog_reader *reader, const struct sources *sources, uint64_t id,
 		    const struct text_list *without_files, struct text_list *paths)
 {
-	CLEANUP_BYTES struct bytes relative = {0};
 	CLEANUP_BYTES struct bytes path = {0};
-	uint32_t source;
-	int r = catalog_dir_path(reader, id, &relative, &source);
+	int r = source_dir_path(sources, reader, id, &path);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (source >= sources->count)
-		return -EUCLEAN;
-	if (!bytes_text(&relative))
+	if (!bytes_text(&path))
 		return -ENOMEM;
-	r = source_absolute_path(sources, source, bytes_text(&relative), &path);
-	if (r < 0 || text_list_has(without_files, bytes_text(&path)))
-		return r;
-	return text_list_add(paths, bytes_text(&path), strlen(bytes_text(&path)));
+	if (text_list_has(without_files, bytes_text(&path)))
+		return 0;
+	return text_list_add(paths, bytes_text(&path), path.length);
 }
 
 int left_out_list(struct catalog_reader *reader, const struct sources *sources,

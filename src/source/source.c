@@ -517,6 +517,47 @@ int source_absolute_path(const struct sources *sources, uint32_t source, const c
 	return r < 0 ? r : bytes_append_text(path, relative);
 }
 
+/* Appends the absolute path for a path that was found in the index. result: of the search */
+static int append_found(const struct sources *sources, int result, uint32_t source,
+			struct bytes *relative, struct bytes *path)
+{
+	const char *text = bytes_text(relative);
+
+	if (result < 0 || !text)
+		return result < 0 ? result : -ENOMEM;
+	return source_absolute_path(sources, source, text, path);
+}
+
+int source_dir_path(const struct sources *sources, struct catalog_reader *reader, uint64_t dir,
+		    struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source = 0;
+	int r = catalog_dir_path(reader, dir, &relative, &source);
+
+	return append_found(sources, r, source, &relative, path);
+}
+
+int source_entry_path(const struct sources *sources, struct catalog_reader *reader, uint64_t dir,
+		      uint64_t cookie, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source = 0;
+	int r = catalog_entry_path(reader, dir, cookie, &relative, &source);
+
+	return append_found(sources, r, source, &relative, path);
+}
+
+int source_file_path(const struct sources *sources, struct catalog_reader *reader,
+		     const struct file_record *file, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source = 0;
+	int r = catalog_file_path(reader, file, &relative, &source);
+
+	return append_found(sources, r, source, &relative, path);
+}
+
 /* ---- space ---------------------------------------------------------------------------------- */
 
 static bool has_device(const dev_t *devices, size_t count, dev_t device)

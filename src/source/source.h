@@ -149,6 +149,15 @@ MUST_CHECK int source_open_inode(const struct sources *sources, struct catalog_r
 MUST_CHECK int source_absolute_path(const struct sources *sources, uint32_t source,
 				    const char *relative, struct bytes *path);
 
+/* Append the absolute path of a directory of the index, of a name in it, or of a file
+ * (catalog_file_path()). Return 0, -ENOENT if the index does not have it, or another -errno. */
+MUST_CHECK int source_dir_path(const struct sources *sources, struct catalog_reader *reader,
+			       uint64_t dir, struct bytes *path);
+MUST_CHECK int source_entry_path(const struct sources *sources, struct catalog_reader *reader,
+				 uint64_t dir, uint64_t cookie, struct bytes *path);
+MUST_CHECK int source_file_path(const struct sources *sources, struct catalog_reader *reader,
+				const struct file_record *file, struct bytes *path);
+
 /* ---- space -------------------------------------------------------------------------- */
 
 /* Size of the blocks in bytes, in which all file systems are counted. */
