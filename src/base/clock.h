@@ -22,6 +22,12 @@ static inline bool clock_is_earlier(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
+/* Returns a negative number if a is earlier, a positive one if b is, or 0. */
+static inline int clock_compare(struct timespec a, struct timespec b)
+{
+	return clock_is_earlier(a, b) ? -1 : clock_is_earlier(b, a);
+}
+
 static inline bool clock_equal(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/sort.h"
 #include "catalog/change.h"
 #include "catalog/copy_marks.h"
@@ -433,13 +434,6 @@ struct change_batch {
 
 /* ---- finding the file of a name ------------------------------------------------------ */
 
-static int compare_times(struct timespec a, struct timespec b)
-{
-	if (a.tv_sec != b.tv_sec)
-		return a.tv_sec < b.tv_sec ? -1 : 1;
-	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
-}
-
 /* Sorts the names of one inode together, the name with the latest ctime first. If several inodes
  * had the same number, the youngest inode is last, so the number refers to the youngest. */
 static int compare_inodes(const void *a, const void *b)
@@ -451,11 +445,11 @@ static int compare_inodes(const void *a, const void *b)
 	if (order == 0)
 		order = numbers_compare(p->inode, q->inode);
 	if (order == 0)
-		order = compare_times(p->btime, q->btime);
+		order = clock_compare(p->btime, q->btime);
 	if (order == 0)
 		order = numbers_compare(p->mode & S_IFMT, q->mode & S_IFMT);
 	if (order == 0)
-		order = compare_times(q->ctime, p->ctime);
+		order = clock_compare(q->ctime, p->ctime);
 	return order ? order : numbers_compare(x->id, y->id);
 }
 

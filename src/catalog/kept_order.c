@@ -9,17 +9,6 @@
 #include "base/sort.h"
 #include "catalog/copy_marks.h"
 
-/* Returns the time in ns, or the nearest number. */
-static int64_t nanoseconds(struct timespec time)
-{
-	int64_t ns;
-
-	if (__builtin_mul_overflow(time.tv_sec, (int64_t)SECOND_NS, &ns) ||
-	    __builtin_add_overflow(ns, time.tv_nsec, &ns))
-		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
-	return ns;
-}
-
 void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
 			 const struct attributes *attributes)
 {
@@ -28,8 +17,8 @@ void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
 	rank->first_seen = first_seen;
 	rank->links = attributes->links;
 	rank->mtime = attributes->mtime;
-	rank->birth = clock_equal(attributes->btime, unknown) ? INT64_MAX
-							      : nanoseconds(attributes->btime);
+	rank->birth =
+		clock_equal(attributes->btime, unknown) ? INT64_MAX : clock_ns(attributes->btime);
 }
 
 void kept_rank_set_name(struct kept_rank *rank, const struct location *location,
@@ -62,13 +51,6 @@ static int compare_signed(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare_times(struct timespec a, struct timespec b)
-{
-	int order = compare_signed(a.tv_sec, b.tv_sec);
-
-	return order ? order : compare_signed(a.tv_nsec, b.tv_nsec);
-}
-
 /* Returns a time in units of two seconds, rounded down. FAT, zip and tar store times of this
  * resolution, or of one second: a copy in them must not seem to be older. */
 static int64_t coarse(struct timespec time)
@@ -96,9 +78,9 @@ int kept_order_by_rule(const struct keep_rules *rules, size_t number, const stru
 	case KEEP_FIRST_SEEN:
 		return numbers_compare(a->first_seen, b->first_seen);
 	case KEEP_OLDEST:
-		return compare_times(a->mtime, b->mtime);
+		return clock_compare(a->mtime, b->mtime);
 	case KEEP_NEWEST:
-		return compare_times(b->mtime, a->mtime);
+		return clock_compare(b->mtime, a->mtime);
 	case KEEP_SHORTEST_PATH:
 		return numbers_compare(a->absolute_length, b->absolute_length);
 	case KEEP_LONGEST_PATH:

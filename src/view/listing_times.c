@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "base/clock.h"
+
 struct listing_time {
 	uint64_t node;
 	struct timespec time;
@@ -72,11 +74,6 @@ void listing_times_renew(struct listing_times *times, uint64_t node, struct time
 	pthread_mutex_unlock(&times->lock);
 }
 
-static bool is_later(struct timespec a, struct timespec b)
-{
-	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
-}
-
 struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 				     struct timespec time)
 {
@@ -84,7 +81,7 @@ struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 
 	pthread_mutex_lock(&times->lock);
 	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
-	if (entry && is_later(entry->time, time))
+	if (entry && clock_is_earlier(time, entry->time))
 		time = entry->time;
 	pthread_mutex_unlock(&times->lock);
 	return time;
