@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "catalog/check.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -10,6 +8,7 @@
 #include "catalog/extents.h"
 #include "catalog/filesystem.h"
 #include "catalog/folder_token.h"
+#include "catalog/integrity.h"
 #include "catalog/keep_rules.h"
 #include "catalog/kept.h"
 #include "catalog/meta.h"

@@ -205,7 +205,8 @@ static int rank_group(struct folder_update *update, uint64_t id)
 static int rank_groups(struct folder_update *update)
 {
 	uint64_t *ids = (void *)update->unranked.data;
-	size_t count = numbers_sort_once(ids, update->unranked.length / sizeof(*ids));
+	size_t length = update->unranked.length / sizeof(*ids);
+	size_t count = ids ? numbers_sort_once(ids, length) : 0;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++)

@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/spool.h"
-#include "catalog/check.h"
 #include "catalog/meta.h"
 #include "store/compact.h"
 #include "store/index_files.h"

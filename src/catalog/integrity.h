@@ -19,6 +19,7 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 
+struct catalog_reader;
 struct store;
 
 /* Checks only the format and changes nothing. Returns CATALOG_NEWER or CATALOG_OLDER for an index
@@ -74,5 +75,12 @@ MUST_CHECK int index_unseal(int folder_fd);
 
 /* Renames the data file to TWINFS_INDEX_DAMAGED, and replaces an earlier file of that name. */
 MUST_CHECK int index_set_aside(int folder_fd);
+
+/* Checks that the tables of an index agree with each other. Checksums detect altered records; this
+ * check detects records that are missing, repeated or outdated, for example because a page did not
+ * reach the disk. Reads every record of the snapshot. The time is linear in the number of records,
+ * the memory is constant. Damaged pages can make LMDB crash the process. Any thread. Returns 0,
+ * -EUCLEAN if tables do not agree, or another -errno. */
+MUST_CHECK int check_catalog(struct catalog_reader *r);
 
 #endif

@@ -229,5 +229,5 @@ int index_folders_chosen(const char *given, struct text_list *folders)
 	if (!given)
 		return index_folders_list(folders);
 	r = index_folder_given(given, &folder);
-	return r < 0 ? r : text_list_add(folders, folder, strlen(folder));
+	return r < 0 || !folder ? r : text_list_add(folders, folder, strlen(folder));
 }

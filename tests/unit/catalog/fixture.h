@@ -17,7 +17,7 @@
 #include "base/sort.h"
 #include "catalog/catalog.h"
 #include "catalog/change.h"
-#include "catalog/check.h"
+#include "catalog/integrity.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

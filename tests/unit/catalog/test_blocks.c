@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
 #include "catalog/blocks.h"
-#include "catalog/check.h"
+#include "catalog/integrity.h"
 
 /* A file of four parts, of which the third one is a hole. */
 struct stored {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "catalog/check.h"
 #include "catalog/fixture.h"
 #include "catalog/integrity.h"
 #include "catalog/writer.h"

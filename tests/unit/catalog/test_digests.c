@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "catalog/audit.h"
-#include "catalog/check.h"
 #include "catalog/digests.h"
+#include "catalog/integrity.h"
 #include "catalog/writer.h"
 #include "store/store.h"
 
