@@ -2,16 +2,24 @@
 #include "ingest/early_writer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/memory.h"
 #include "base/sort.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "catalog/query.h"
-#include "ingest/early_late.h"
 #include "ingest/lenders.h"
 #include "ingest/prefixes.h"
+#include "ingest/reading.h"
+
+/* Number of files that a thread takes at a time. They are mostly in one directory, which is then
+ * opened once. */
+#define TAKEN_FILES 64
 
 /* A committed file with a known content. */
 struct early_found {
@@ -24,16 +32,13 @@ struct early_found {
 struct early_writer {
 	struct early_tables *tables;
 	const struct ingest *ingest;
-	struct bytes found; /* of struct early_found: what this batch found */
-	struct bytes
-		waiting; /* of struct early_found: the first file of the content is not committed */
+	/* of struct early_found: those that wait because the first file of their content is not
+	 * committed, then what this batch found */
+	struct bytes found;
 	struct bytes ready; /* of struct early_found: to be written by early_writer_commit() */
-	struct bytes
-		groups; /* of struct early_content *: groups that early_writer_commit() makes */
+	/* of struct early_content *: groups that early_writer_commit() makes */
+	struct bytes groups;
 	struct bytes forgotten; /* ids of files whose content early_writer_commit() deletes */
-	struct bytes late; /* ids of files to read */
-	struct bytes repeated; /* of struct early_content * */
-	struct bytes unproved; /* of struct early_content * */
 	/* Number of commits when the files were committed. After a further commit of another
 	 * thread, what was read of the files is not used. */
 	uint64_t generation;
@@ -55,13 +60,9 @@ void early_writer_free(struct early_writer *writer)
 	if (!writer)
 		return;
 	bytes_free(&writer->found);
-	bytes_free(&writer->waiting);
 	bytes_free(&writer->ready);
 	bytes_free(&writer->groups);
 	bytes_free(&writer->forgotten);
-	bytes_free(&writer->late);
-	bytes_free(&writer->repeated);
-	bytes_free(&writer->unproved);
 	free(writer);
 }
 
@@ -79,13 +80,8 @@ static int take_mark(struct early_writer *writer, struct early_mark *mark, uint6
 {
 	struct early_content *content;
 
-	if (mark->kind == EARLY_SIZE || mark->kind == EARLY_LATE) {
-		bool late = mark->kind == EARLY_LATE
-				    ? file != EARLY_NO_FILE
-				    : early_set_size_file(writer->tables, (void *)mark, file);
-
-		return late ? bytes_append(&writer->late, &file, sizeof(file)) : 0;
-	}
+	if (mark->kind == EARLY_SIZE || mark->kind == EARLY_LATE)
+		return early_take_unread(writer->tables, mark, file);
 	content = early_content_of(mark);
 	if (mark->kind == EARLY_FIRST)
 		content->first = file;
@@ -108,7 +104,102 @@ static int take_marks(struct early_writer *writer, const struct name_change *cha
 
 /* ---- reading --------------------------------------------------------------------------- */
 
+/* Uses the first bytes of the file with this number in the list. length is 0 if the file cannot be
+ * read here: it stays unread. Several threads call this at the same time. */
+typedef void late_fn(void *context, size_t number, uint64_t size, const uint8_t *bytes,
+		     size_t length);
+
+/* Files whose first bytes are read after the walk committed their names. */
 struct late_files {
+	const struct ingest *ingest;
+	/* ids, borrowed; best in ascending order, which is that of directories */
+	const uint64_t *files;
+	size_t count;
+	unsigned int threads; /* maximum number, at least 1 */
+	late_fn *use;
+	void *context;
+	/* set while the threads run */
+	_Atomic size_t next; /* number of the next file to take */
+	_Atomic int error;
+};
+
+struct late_reader {
+	struct late_files *late;
+	struct catalog_reader *snapshot;
+	struct file_opener opener;
+	uint8_t *block; /* SMALL_BYTES */
+};
+
+/* Reads and proves the first bytes of a file. Returns their number; 0: the file stays unread. */
+static size_t read_file(struct late_reader *reader, uint64_t id, uint64_t *size)
+{
+	struct reading reading;
+	struct file_record file;
+	size_t length;
+	long got;
+
+	if (catalog_get_file(reader->snapshot, id, &file) || file.names != 1)
+		return 0;
+	*size = file.attributes.size;
+	length = prefix_length(*size);
+	if (reading_open(&reading, &reader->opener, reader->snapshot, &file, true))
+		return 0;
+	got = read_fully_at(reading.fd, reader->block, length, 0);
+	if (reading_close(&reading, reader->late->ingest->catalog) || got != (long)length)
+		return 0;
+	return length;
+}
+
+static void read_taken(struct late_reader *reader)
+{
+	struct late_files *late = reader->late;
+	uint64_t size = 0;
+	size_t first, end, length;
+
+	while ((first = atomic_fetch_add(&late->next, TAKEN_FILES)) < late->count) {
+		end = first + TAKEN_FILES < late->count ? first + TAKEN_FILES : late->count;
+		for (size_t i = first; i < end && !stop_requested(); i++) {
+			length = read_file(reader, late->files[i], &size);
+			late->use(late->context, i, size, reader->block, length);
+		}
+	}
+}
+
+static void *read_some(void *context)
+{
+	struct late_files *late = context;
+	struct late_reader reader = {.late = late,
+				     .opener = FILE_OPENER_INIT(late->ingest->sources),
+				     .block = memory_pages(SMALL_BYTES)};
+	int r = reader.block ? catalog_read_begin(late->ingest->catalog, &reader.snapshot)
+			     : -ENOMEM;
+
+	if (r == 0)
+		read_taken(&reader);
+	else
+		atomic_store(&late->error, r);
+	catalog_read_end(reader.snapshot);
+	file_opener_deinit(&reader.opener);
+	free(reader.block);
+	return NULL;
+}
+
+/* Reads and proves the first bytes of the files, and waits until all were used, or until
+ * stop_requested(). Returns 0 or -errno. */
+static int read_files(struct late_files *late)
+{
+	size_t useful = (late->count + TAKEN_FILES - 1) / TAKEN_FILES;
+	int r;
+
+	if (late->count == 0)
+		return 0;
+	r = threads_run(useful < late->threads ? (unsigned int)useful : late->threads, read_some,
+			late);
+	return r < 0 ? r : atomic_load(&late->error);
+}
+
+/* Where the marks of files that are read late are put. */
+struct late_marks {
 	struct early_tables *tables;
 	struct early_mark **marks; /* of each file; NULL: it stays unread */
 };
@@ -116,29 +207,31 @@ struct late_files {
 static void add_late(void *context, size_t number, uint64_t size, const uint8_t *bytes,
 		     size_t length)
 {
-	const struct late_files *late = context;
+	const struct late_marks *late = context;
 
 	if (length)
 		late->marks[number] = early_add_content(late->tables, size, bytes, length);
 }
 
-/* Reads files that are the first of their size. */
+/* Reads the files that were left for the end of the walk. */
 static int read_late(struct early_writer *writer)
 {
-	uint64_t *files = (void *)writer->late.data;
-	size_t count = writer->late.length / sizeof(*files);
+	CLEANUP_BYTES struct bytes late = {0};
+	int r = early_take_late(writer->tables, &late);
+	uint64_t *files = (void *)late.data;
+	size_t count = late.length / sizeof(*files);
 	AUTO_FREE struct early_mark **marks = calloc(count + 1, sizeof(struct early_mark *));
-	struct late_files late = {writer->tables, marks};
-	int r = marks ? 0 : -ENOMEM;
 
+	if (r < 0 || !marks)
+		return r < 0 ? r : -ENOMEM;
 	sort_unless_sorted(files, count, sizeof(*files), numbers_by_value);
-	if (r == 0)
-		r = early_read_late(writer->ingest,
-				    &(struct early_late){.files = files,
-							 .count = count,
-							 .threads = threads_that_read(),
-							 .use = add_late,
-							 .context = &late});
+	r = read_files(
+		&(struct late_files){.ingest = writer->ingest,
+				     .files = files,
+				     .count = count,
+				     .threads = threads_that_read(),
+				     .use = add_late,
+				     .context = &(struct late_marks){writer->tables, marks}});
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (marks[i])
 			r = take_mark(writer, marks[i], files[i]);
@@ -165,25 +258,50 @@ static void prove(void *context, size_t number, uint64_t size, const uint8_t *by
 	content->listed = false;
 }
 
+/* Lists the contents whose first file has to be compared. */
+static int list_unproved(const struct early_writer *writer, struct bytes *unproved)
+{
+	const struct early_found *found = (const void *)writer->found.data;
+	size_t count = writer->found.length / sizeof(*found);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct early_content *content = found[i].content;
+
+		if (found[i].first || content->proof != EARLY_UNPROVED)
+			continue;
+		if (content->first == EARLY_NO_FILE)
+			content->proof = EARLY_PROVED;
+		if (content->first == 0 || content->first == EARLY_NO_FILE || content->listed)
+			continue;
+		content->listed = true;
+		r = bytes_append(unproved, &content, sizeof(struct early_content *));
+	}
+	return r;
+}
+
 /* Compares the first files of contents with the bytes of the files that are called equal.
  *
- * threads	as in struct early_late */
+ * threads	as in struct late_files */
 static int prove_all(struct early_writer *writer, unsigned int threads)
 {
-	struct early_content **list = (void *)writer->unproved.data;
-	size_t count = writer->unproved.length / sizeof(*list);
+	CLEANUP_BYTES struct bytes unproved = {0};
+	int r = list_unproved(writer, &unproved);
+	struct early_content **list = (void *)unproved.data;
+	size_t count = unproved.length / sizeof(struct early_content *);
 	AUTO_FREE uint64_t *firsts = calloc(count + 1, sizeof(*firsts));
 
-	if (!firsts)
-		return -ENOMEM;
+	if (r < 0 || !firsts)
+		return r < 0 ? r : -ENOMEM;
 	sort_unless_sorted(list, count, sizeof(struct early_content *), by_first);
 	for (size_t i = 0; i < count; i++)
 		firsts[i] = list[i]->first;
-	return early_read_late(writer->ingest, &(struct early_late){.files = firsts,
-								    .count = count,
-								    .threads = threads,
-								    .use = prove,
-								    .context = list});
+	return read_files(&(struct late_files){.ingest = writer->ingest,
+					       .files = firsts,
+					       .count = count,
+					       .threads = threads,
+					       .use = prove,
+					       .context = list});
 }
 
 /* Refutes contents with rivals. Each content is searched for in the latest state of the index, and
@@ -204,32 +322,10 @@ static int refute_rivals(struct early_writer *writer)
 		if (content->proof != EARLY_REFUTED && content->searched != writer->generation)
 			r = early_has_rival(reader, content, &has);
 		if (content->searched == 0)
-			has |= lenders_have_rival(lenders, content);
+			has |= early_is_lent(lenders, content);
 		content->searched = writer->generation;
 		if (has)
 			content->proof = EARLY_REFUTED;
-	}
-	return r;
-}
-
-/* Lists the contents whose first file has to be compared. */
-static int list_unproved(struct early_writer *writer)
-{
-	const struct early_found *found = (const void *)writer->found.data;
-	size_t count = writer->found.length / sizeof(*found);
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		struct early_content *content = found[i].content;
-
-		if (found[i].first || content->proof != EARLY_UNPROVED)
-			continue;
-		if (content->first == EARLY_NO_FILE)
-			content->proof = EARLY_PROVED;
-		if (content->first == 0 || content->first == EARLY_NO_FILE || content->listed)
-			continue;
-		content->listed = true;
-		r = bytes_append(&writer->unproved, &content, sizeof(struct early_content *));
 	}
 	return r;
 }
@@ -257,16 +353,18 @@ static int get_digest(struct catalog_reader *reader, uint64_t id, uint64_t *dige
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Has the file wait for the first file of its content. */
-static int add_waiting(struct early_writer *writer, struct catalog_reader *reader,
-		       const struct early_found *found)
-{
-	struct early_found waiting = *found;
-	int r = waiting.digest ? 0 : get_digest(reader, waiting.file, &waiting.digest);
+/* Outcome: the file waits for the first file of its content. */
+enum {
+	FILE_WAITS = 1
+};
 
-	if (r < 0 || !waiting.digest)
-		return r;
-	return bytes_append(&writer->waiting, &waiting, sizeof(waiting));
+/* Begins the wait of a file. Returns FILE_WAITS, or 0 if the index no longer has the file, or
+ * -errno. */
+static int begin_wait(struct catalog_reader *reader, struct early_found *found)
+{
+	int r = found->digest ? 0 : get_digest(reader, found->file, &found->digest);
+
+	return r < 0 || !found->digest ? r : FILE_WAITS;
 }
 
 /* Sets *has to whether the file changed while it waited: the walk can find a file again, under
@@ -280,8 +378,9 @@ static int has_changed(struct catalog_reader *reader, const struct early_found *
 	return r;
 }
 
+/* Returns 0, FILE_WAITS or -errno. */
 static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
-		    const struct early_found *found)
+		    struct early_found *found)
 {
 	struct early_content *content = found->content;
 	bool changed = false;
@@ -292,7 +391,7 @@ static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
 	if (found->first && early_is_repeated(writer->tables, content))
 		return 0; /* the first file stays unread, like the others */
 	if (!found->first && content->proof == EARLY_UNPROVED)
-		return add_waiting(writer, reader, found);
+		return begin_wait(reader, found);
 	r = has_changed(reader, found, &changed);
 	if (r < 0 || changed)
 		return r;
@@ -301,25 +400,30 @@ static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
 	return r < 0 ? r : bytes_append(&writer->ready, found, sizeof(*found));
 }
 
+/* Leaves those that wait in writer->found. */
 static int sort_all_out(struct early_writer *writer, struct catalog_reader *reader)
 {
-	const struct early_found *found = (const void *)writer->found.data;
-	size_t count = writer->found.length / sizeof(*found);
+	struct early_found *found = (void *)writer->found.data;
+	size_t count = writer->found.length / sizeof(*found), left = 0;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < count; i++)
+	for (size_t i = 0; r >= 0 && i < count; i++) {
 		r = sort_out(writer, reader, &found[i]);
-	return r;
+		if (r == FILE_WAITS)
+			found[left++] = found[i];
+	}
+	writer->found.length = left * sizeof(*found);
+	return r < 0 ? r : 0;
 }
 
 /* Has contents deleted that were recorded before another file with the same prefix was found. */
 static int forget_repeated(struct early_writer *writer)
 {
-	struct early_content *const *list = (const void *)writer->repeated.data;
-	size_t count = writer->repeated.length / sizeof(*list);
-	int r = 0;
+	CLEANUP_BYTES struct bytes repeated = {0};
+	int r = early_take_repeated(writer->tables, &repeated);
+	struct early_content *const *list = (const void *)repeated.data;
 
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; r == 0 && i < repeated.length / sizeof(*list); i++) {
 		if (list[i]->written)
 			r = bytes_append(&writer->forgotten, &list[i]->first,
 					 sizeof(list[i]->first));
@@ -350,13 +454,9 @@ static int by_file(const void *a, const void *b)
 static int begin_resolve(struct early_writer *writer)
 {
 	struct catalog_totals totals = {0};
-	struct bytes swap = writer->found;
 	int r = catalog_totals_now(writer->ingest->catalog, &totals);
 
 	writer->generation = totals.generation;
-	writer->found = writer->waiting;
-	writer->waiting = swap;
-	writer->waiting.length = writer->unproved.length = writer->repeated.length = 0;
 	return r;
 }
 
@@ -367,15 +467,11 @@ static int resolve(struct early_writer *writer, unsigned int threads)
 	int r = refute_rivals(writer);
 
 	if (r == 0)
-		r = list_unproved(writer);
-	if (r == 0)
 		r = prove_all(writer, threads);
 	if (r == 0)
 		r = catalog_read_begin(writer->ingest->catalog, &reader);
 	if (r == 0)
 		r = sort_all_out(writer, reader);
-	if (r == 0)
-		r = early_take_repeated(writer->tables, &writer->repeated);
 	if (r == 0)
 		r = forget_repeated(writer);
 	if (r < 0)
@@ -401,8 +497,6 @@ int early_writer_finish(struct early_writer *writer)
 {
 	int r = begin_resolve(writer);
 
-	if (r == 0)
-		r = early_take_wanted(writer->tables, &writer->late);
 	if (r == 0)
 		r = read_late(writer);
 	return r < 0 ? r : resolve(writer, threads_that_read());

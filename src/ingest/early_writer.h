@@ -2,13 +2,13 @@
 #ifndef INGEST_EARLY_WRITER_H
 #define INGEST_EARLY_WRITER_H
 
-/* Records the contents of files that a walk has read, see early_tables.h. One thread. */
+/* Records the contents of files that a walk has read, see early_reader.h. One thread. */
 
 #include <stddef.h>
 
 #include "base/attributes.h"
 #include "catalog/change.h"
-#include "ingest/early_tables.h"
+#include "ingest/early_reader.h"
 #include "ingest/ingest.h"
 
 struct early_writer;

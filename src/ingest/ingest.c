@@ -9,7 +9,7 @@
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
-#include "ingest/early_tables.h"
+#include "ingest/early_reader.h"
 #include "ingest/sizes.h"
 #include "ingest/walk.h"
 #include "source/patterns.h"

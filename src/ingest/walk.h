@@ -7,7 +7,7 @@
 
 #include "base/attributes.h"
 #include "ingest/batch.h"
-#include "ingest/early_tables.h"
+#include "ingest/early_reader.h"
 #include "ingest/ingest.h"
 
 /* Rechecks count directories, as ingest_recheck() describes. Blocks until all rechecks are done or
