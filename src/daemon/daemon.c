@@ -49,7 +49,7 @@
 #include "daemon/service_status.h"
 #include "index/index_open.h"
 #include "index/indexing.h"
-#include "ingest/recheck_file.h"
+#include "ingest/ingest.h"
 #include "mount/backing.h"
 #include "mount/features.h"
 #include "mount/mount.h"

@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/filesystem.h"
+#include "base/path.h"
 #include "base/sort.h"
 #include "catalog/emptied_place.h"
 #include "ingest/early_reader.h"
-#include "ingest/exclude.h"
 #include "source/operands.h"
 #include "source/own.h"
 #include "source/patterns.h"
@@ -63,6 +64,48 @@ static struct listed *add(struct listing *listing, const char *name)
 	return add_bytes(listing, name, strlen(name));
 }
 
+/* ---- excludes -------------------------------------------------------------------------- */
+
+bool exclude_has_paths(char *const *globs)
+{
+	for (char *const *glob = globs; glob && *glob; glob++) {
+		if (glob_has_slash(*glob))
+			return true;
+	}
+	return false;
+}
+
+static bool path_matches(const char *glob, const char *dir_path, const char *name)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (bytes_format(&path, "%s%s%s", dir_path, *dir_path ? "/" : "", name) < 0)
+		return false;
+	return glob_matches(glob, bytes_text(&path));
+}
+
+enum exclusion exclude_matches(char *const *globs, const char *dir_path, const char *name,
+			       size_t *which)
+{
+	enum exclusion found = EXCLUDE_NONE;
+
+	for (size_t i = 0; globs && globs[i]; i++) {
+		const char *glob = globs[i];
+		bool folder = glob_is_for_folders(glob);
+
+		if (folder && found == EXCLUDE_FOLDER)
+			continue;
+		if (!(glob_has_slash(glob) ? path_matches(glob, dir_path, name)
+					   : glob_matches(glob, name)))
+			continue;
+		*which = i;
+		if (!folder)
+			return EXCLUDE_NAME;
+		found = EXCLUDE_FOLDER;
+	}
+	return found;
+}
+
 /* Returns whether the name is a directory. type: of getdents64(2). */
 static bool is_folder(const struct listed_dir *dir, const char *name, unsigned char type)
 {
@@ -93,6 +136,8 @@ static bool is_excluded(const struct listed_dir *dir, const char *name, unsigned
 		patterns_mark(dir->patterns, which);
 	return true;
 }
+
+/* ---- names ------------------------------------------------------------------------------ */
 
 static int add_names(struct listing *listing, size_t length, const struct listed_dir *dir)
 {

@@ -38,7 +38,7 @@ struct listed_dir {
 	bool is_new; /* the index has no name in it, so listing->early may read its files */
 	bool enters_mounts; /* mounts in it are entered */
 	const char *path; /* relative to its source; used for excludes with a slash */
-	char *const *excludes; /* globs of names to leave out, see exclude.h */
+	char *const *excludes; /* globs of names to leave out */
 	const struct patterns *patterns; /* of excludes, which records matches; NULL: none does */
 };
 
@@ -97,5 +97,26 @@ void listing_hide(struct listing *listing, const struct own *own, int dir, const
 
 /* Removes all names. */
 void listing_clear(struct listing *listing);
+
+/* ---- excludes -------------------------------------------------------------------------- */
+
+/* Globs of names that the user excludes: a list that ends with a NULL, or NULL for no globs. Pure
+ * code. */
+
+/* Returns true if a glob has a slash. If not, exclude_matches() does not use dir_path. */
+bool exclude_has_paths(char *const *globs);
+
+enum exclusion {
+	EXCLUDE_NONE,
+	EXCLUDE_NAME, /* whatever the name is */
+	EXCLUDE_FOLDER, /* only if the name is a directory */
+};
+
+/* Returns what the globs exclude. A glob without a slash is compared with the name. A glob with a
+ * slash is compared with the path in the source: dir_path ("" for the root of the source) and name.
+ * '*' does not match '/'. A glob with a slash at its end excludes directories only. Unless the
+ * result is EXCLUDE_NONE, sets *which to the number of the glob. */
+enum exclusion exclude_matches(char *const *globs, const char *dir_path, const char *name,
+			       size_t *which);
 
 #endif

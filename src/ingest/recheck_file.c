@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/recheck_file.h"
-
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "ingest/ingest.h"
 #include "ingest/reading.h"
 
 #define BLOCK_BYTES ((size_t)128 << 10)

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/path.h"
 #include "fuzz.h"
-#include "ingest/exclude.h"
+#include "ingest/listing.h"
 
 /* The time of fnmatch(3) is exponential in the number of stars. */
 #define STARS_MAX 4

@@ -5,7 +5,7 @@
 #include "base/thread.h"
 #include "catalog/audit.h"
 #include "ingest/batch.h"
-#include "ingest/sizes.h"
+#include "ingest/ingest.h"
 #include "twinfs/format.h"
 
 /* The threads put more changes than the queue of batches can hold. */

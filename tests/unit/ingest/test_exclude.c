@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "ingest/exclude.h"
+#include "ingest/listing.h"
 #include "unit_test.h"
 
 static bool leaves_out(char *const *globs, const char *dir_path, const char *name)

@@ -4,7 +4,7 @@
 
 #include "base/stop.h"
 #include "catalog/audit.h"
-#include "ingest/recheck_file.h"
+#include "ingest/ingest.h"
 #include "ingest/tree.h"
 
 #define LENGTH 300000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/stop.h"
 #include "catalog/audit.h"
-#include "ingest/sizes.h"
+#include "ingest/ingest.h"
 
 #define FILES 20
 #define RUN_FILES 7

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "ingest/walk_dir.h"
-#include "ingest/walk_queue.h"
 #include "unit_test.h"
 
 #define FAST_DIRS 100
