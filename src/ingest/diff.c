@@ -61,7 +61,7 @@ static int add_found_dir(struct diff *diff, const struct found_dir *dir)
 
 static bool is_not_entered(const struct diff_dir *dir, const struct listed *listed)
 {
-	return !dir->cross_mounts &&
+	return !dir->enters_mounts &&
 	       (listed->mount_root || listed->attributes.filesystem != dir->filesystem);
 }
 
@@ -69,16 +69,18 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
  * inode has only one inotify watch, which possibly belongs to the other path. */
 static void note_bind_mount(const struct diff_dir *dir, const struct listed *listed)
 {
-	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
-		dir->hooks->needs_walk(dir->hooks->context, dir->source, WALK_FOR_MOUNT);
+	if (dir->ingest->hooks && listed->mount_root &&
+	    listed->attributes.filesystem == dir->filesystem)
+		dir->ingest->hooks->needs_walk(dir->ingest->hooks->context, dir->source,
+					       WALK_FOR_MOUNT);
 }
 
 static void note_not_entered(struct diff *diff, const struct diff_dir *dir,
 			     const struct listed *listed)
 {
 	diff->not_entered++;
-	if (dir->hooks)
-		dir->hooks->not_entered(dir->hooks->context, dir->id, listed->name);
+	if (dir->ingest->hooks)
+		dir->ingest->hooks->not_entered(dir->ingest->hooks->context, dir->id, listed->name);
 }
 
 static uint32_t file_flags(const struct listed *listed)
@@ -88,10 +90,11 @@ static uint32_t file_flags(const struct listed *listed)
 }
 
 /* Returns true if files in the directory were possibly written without an event or a new time. A
- * recheck of single names is the result of events, so the answer is false. */
+ * recheck of single names is the result of events, so the answer is false. So it is if the walk
+ * repeats a scan, which compared contents a moment ago. */
 static bool may_have_hidden_stores(const struct diff_dir *dir)
 {
-	return dir->recheck->scope != RECHECK_NAMES && !dir->repeats &&
+	return dir->recheck->scope != RECHECK_NAMES && !dir->ingest->settings->repeats &&
 	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 
@@ -105,7 +108,7 @@ static bool may_be_rewritten(const struct diff *diff, const struct diff_dir *dir
 	if (dir->recheck->scope == RECHECK_NAMES)
 		return listed->events & (EVENTS_ARRIVED | EVENT_REPLACED) &&
 		       !name_events_are_rename(listed->events);
-	return !dir->repeats && !dir->trusts_signatures;
+	return !dir->ingest->settings->repeats && !dir->ingest->trusts_signatures;
 }
 
 /* Sets *is to whether the index has the directory with this id and it is the listed directory.
@@ -132,7 +135,7 @@ enum {
 static int identify(const struct diff_dir *dir, const struct listed *listed, uint64_t *id,
 		    bool *moved)
 {
-	const struct ingest_hooks *hooks = dir->hooks;
+	const struct ingest_hooks *hooks = dir->ingest->hooks;
 	struct attributes now;
 	uint64_t known;
 	AUTO_CLOSE int fd = -1;
@@ -140,8 +143,8 @@ static int identify(const struct diff_dir *dir, const struct listed *listed, uin
 
 	if (!hooks || dir->recheck->scope == RECHECK_TREE || listed->mount_root)
 		return 0;
-	fd = open_beneath(dir->fd, listed->name.bytes, O_PATH | O_DIRECTORY, dir->cross_mounts);
-	if (fd < 0 || source_attributes(dir->catalog, fd, &now) < 0 ||
+	fd = open_beneath(dir->fd, listed->name.bytes, O_PATH | O_DIRECTORY, dir->enters_mounts);
+	if (fd < 0 || source_attributes(dir->ingest->catalog, fd, &now) < 0 ||
 	    !attributes_same_inode(&now, &listed->attributes))
 		return NAME_SWAPPED;
 	known = hooks->identify(hooks->context, dir->source, fd, *id);
@@ -162,7 +165,7 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	bool moved = false, entered = !is_not_entered(dir, listed);
 	int r = 0;
 
-	change->id = catalog_new_id(dir->catalog);
+	change->id = catalog_new_id(dir->ingest->catalog);
 	if (!change->id)
 		return -errno;
 	change->kind = NAME_ADD_DIR;
@@ -177,15 +180,15 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	if (entered)
 		r = identify(dir, listed, &change->id, &moved);
 	if (r == NAME_SWAPPED) {
-		dir->hooks->retry(dir->hooks->context, dir->recheck);
+		dir->ingest->hooks->retry(dir->ingest->hooks->context, dir->recheck);
 		return 0;
 	}
 	if (moved)
 		change->kind = NAME_MOVE_DIR;
 	if (moved && dir->by_path)
-		dir->hooks->add_recheck(dir->hooks->context,
-					&(struct recheck){.dir = change->id,
-							  .scope = RECHECK_TREE});
+		dir->ingest->hooks->add_recheck(dir->ingest->hooks->context,
+						&(struct recheck){.dir = change->id,
+								  .scope = RECHECK_TREE});
 	if (r == 0)
 		r = diff_add(diff, change);
 	found.id = change->id;
@@ -216,7 +219,7 @@ static int read_target(struct diff *diff, const struct diff_dir *dir, const stru
 		return 0;
 	length = readlinkat(dir->fd, listed->name.bytes, target, sizeof(target));
 	if (length <= 0 || length > TARGET_BYTES_MAX ||
-	    source_attributes_at(dir->catalog, dir->fd, listed->name.bytes, 0, &now) < 0 ||
+	    source_attributes_at(dir->ingest->catalog, dir->fd, listed->name.bytes, 0, &now) < 0 ||
 	    !attributes_same_inode(&now, &listed->attributes))
 		return 0;
 	change->target =
@@ -325,9 +328,9 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir,
 	if (dir->recheck->scope == RECHECK_TREE)
 		return add_found_dir(diff, &found);
 	if (listed->events & EVENT_ATTRIBUTES)
-		dir->hooks->add_recheck(dir->hooks->context,
-					&(struct recheck){.dir = known->child,
-							  .scope = RECHECK_LISTING});
+		dir->ingest->hooks->add_recheck(dir->ingest->hooks->context,
+						&(struct recheck){.dir = known->child,
+								  .scope = RECHECK_LISTING});
 	return update_subdir(diff, &record, listed);
 }
 
@@ -361,7 +364,7 @@ static int is_untrusted(const struct diff *diff, const struct diff_dir *dir,
 	r = catalog_get_content(dir->reader, id, &content);
 	if (r < 0 || !content.group)
 		return r == -ENOENT ? 0 : r;
-	fd = open_beneath_for_reading(dir->fd, listed->name.bytes, 0, dir->cross_mounts);
+	fd = open_beneath_for_reading(dir->fd, listed->name.bytes, 0, dir->enters_mounts);
 	*is = fd < 0 || filesystem_hides_stores_at(fd);
 	return 0;
 }
@@ -537,7 +540,8 @@ static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 		r = catalog_find_entry(dir->reader, dir->id, name, &entry);
 		if (name_events_may_hide_link(recheck->names[i]->events, recheck->trust, r == 0,
 					      is_listed(dir, listing, name)))
-			dir->hooks->needs_walk(dir->hooks->context, dir->source, WALK_FOR_NAME);
+			dir->ingest->hooks->needs_walk(dir->ingest->hooks->context, dir->source,
+						       WALK_FOR_NAME);
 		if (r == 0)
 			r = add_known(diff, dir, &entry);
 		if (r == -ENOENT)
@@ -586,7 +590,7 @@ int diff_make(struct diff *diff, const struct diff_dir *dir, struct listing *lis
 	diff->count = diff->dir_count = diff->known_count = diff->files.count = 0;
 	arena_reset(&diff->targets);
 	diff->lacks_ctime =
-		catalog_lacks_ctime(dir->catalog, dir->filesystem_type, dir->filesystem);
+		catalog_lacks_ctime(dir->ingest->catalog, dir->filesystem_type, dir->filesystem);
 	if (dir->known) {
 		sort_listing(dir, listing);
 		r = load_known(diff, dir, listing);

@@ -47,22 +47,19 @@ struct diff {
 
 /* The directory that is compared. */
 struct diff_dir {
+	const struct ingest *ingest; /* borrowed */
 	uint64_t id;
 	uint32_t source;
 	uint32_t filesystem; /* the catalog's number */
 	uint32_t filesystem_type; /* f_type of statfs(2) */
 	bool known; /* false: the index has no names in the directory yet */
-	bool cross_mounts;
+	bool enters_mounts; /* as in struct listed_dir */
 	/* New directories are DIR_PARTIAL until they are listed. */
 	bool marks_new_dirs;
-	bool trusts_signatures; /* see struct ingest */
-	bool repeats; /* contents were compared a moment ago, in the scan that the walk repeats */
 	/* an exclude glob has a slash, so the path decides which names are excluded */
 	bool by_path;
 	const struct recheck *recheck; /* borrowed */
-	const struct ingest_hooks *hooks; /* borrowed, or NULL */
 	int fd; /* of the directory; -1: it could not be opened, and the listing is empty */
-	struct catalog *catalog; /* borrowed */
 	struct catalog_reader *reader; /* borrowed; NULL if not known */
 };
 

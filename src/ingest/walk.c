@@ -116,6 +116,11 @@ static bool is_in_view(struct walker *walker, uint32_t filesystem)
 	return walker->is_view;
 }
 
+static bool enters_mounts(const struct walker *walker, const struct walk_dir *dir)
+{
+	return walker->walk->ingest->settings->cross_mounts || dir->is_on_way;
+}
+
 static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_t filesystem)
 {
 	const struct ingest *ingest = walker->walk->ingest;
@@ -123,7 +128,7 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 	struct listed_dir listed = {.fd = walker->fd,
 				    .filesystem = filesystem,
 				    .is_new = dir->is_new,
-				    .enters_mounts = settings->cross_mounts || dir->is_on_way,
+				    .enters_mounts = enters_mounts(walker, dir),
 				    .path = "",
 				    .excludes = patterns_of(settings->excludes, dir->source),
 				    .patterns = settings->excludes};
@@ -426,21 +431,17 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 	struct walk *walk = walker->walk;
 	char *const *excludes = patterns_of(walk->ingest->settings->excludes, dir->source);
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct diff_dir compared = {.id = dir->id,
-				    .repeats = walk->ingest->settings->repeats,
+	struct diff_dir compared = {.ingest = walk->ingest,
+				    .id = dir->id,
 				    .source = dir->source,
 				    .filesystem = now->attributes.filesystem,
 				    .filesystem_type = walker->listing.filesystem_type,
-				    .trusts_signatures = walk->ingest->trusts_signatures,
 				    .known = dir->known,
 				    .marks_new_dirs = walk->marks_new_dirs,
-				    .cross_mounts = walker->walk->ingest->settings->cross_mounts ||
-						    dir->is_on_way,
+				    .enters_mounts = enters_mounts(walker, dir),
 				    .by_path = exclude_has_paths(excludes),
 				    .recheck = recheck,
-				    .hooks = walk->ingest->hooks,
-				    .fd = walker->fd,
-				    .catalog = walk->ingest->catalog};
+				    .fd = walker->fd};
 	int r = dir->known ? catalog_read_begin(walk->ingest->catalog, &reader) : 0;
 
 	compared.reader = reader;

@@ -250,14 +250,6 @@ int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint6
 	return dir_table_add(&queue->directories, key, dir);
 }
 
-void fanotify_queue_renumber(struct fanotify_queue *queue, uint64_t from, uint64_t to)
-{
-	if (from == to || !dir_table_has(&queue->directories, from))
-		return;
-	fanotify_queue_remove(queue, to);
-	dir_table_renumber(&queue->directories, from, to);
-}
-
 void fanotify_queue_remove(struct fanotify_queue *queue, uint64_t dir)
 {
 	struct dir_key key;

@@ -52,14 +52,6 @@ int inotify_queue_add(struct inotify_queue *queue, int fd, uint64_t dir, uint64_
 	return r;
 }
 
-void inotify_queue_renumber(struct inotify_queue *queue, uint64_t from, uint64_t to)
-{
-	if (from == to || !dir_table_has(&queue->directories, from))
-		return;
-	inotify_queue_remove(queue, to);
-	dir_table_renumber(&queue->directories, from, to);
-}
-
 void inotify_queue_remove(struct inotify_queue *queue, uint64_t dir)
 {
 	struct dir_key key;

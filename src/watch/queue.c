@@ -62,12 +62,10 @@ int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *
 	return fanotify_queue_add(&queue->fanotify, fd, dir, known, buffer);
 }
 
-void queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
+static struct dir_table *directories_of(struct queue *queue)
 {
-	if (queue_uses_fanotify(queue))
-		fanotify_queue_renumber(&queue->fanotify, from, to);
-	else
-		inotify_queue_renumber(&queue->inotify, from, to);
+	return queue_uses_fanotify(queue) ? &queue->fanotify.directories
+					  : &queue->inotify.directories;
 }
 
 void queue_remove(struct queue *queue, uint64_t dir)
@@ -76,6 +74,16 @@ void queue_remove(struct queue *queue, uint64_t dir)
 		fanotify_queue_remove(&queue->fanotify, dir);
 	else
 		inotify_queue_remove(&queue->inotify, dir);
+}
+
+void queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
+{
+	struct dir_table *directories = directories_of(queue);
+
+	if (from == to || !dir_table_has(directories, from))
+		return;
+	queue_remove(queue, to);
+	dir_table_renumber(directories, from, to);
 }
 
 void queue_note_unmounted(struct queue *queue)

@@ -119,7 +119,6 @@ MUST_CHECK int inotify_queue_open(struct inotify_queue *queue, struct pending_ev
 void inotify_queue_close(struct inotify_queue *queue);
 MUST_CHECK int inotify_queue_add(struct inotify_queue *queue, int fd, uint64_t dir,
 				 uint64_t *known);
-void inotify_queue_renumber(struct inotify_queue *queue, uint64_t from, uint64_t to);
 void inotify_queue_remove(struct inotify_queue *queue, uint64_t dir);
 size_t inotify_queue_read(struct inotify_queue *queue, char *buffer);
 void inotify_queue_read_all(struct inotify_queue *queue, char *buffer);
@@ -135,7 +134,6 @@ void fanotify_queue_close(struct fanotify_queue *queue);
  * read. */
 MUST_CHECK int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir,
 				  uint64_t *known, char *buffer);
-void fanotify_queue_renumber(struct fanotify_queue *queue, uint64_t from, uint64_t to);
 void fanotify_queue_remove(struct fanotify_queue *queue, uint64_t dir);
 
 /* Forgets removed directories, whose events set has_unknown_dir until then. The caller must first

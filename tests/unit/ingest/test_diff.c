@@ -15,6 +15,8 @@ struct case_state {
 	struct listed *entries[LISTED_MAX];
 	struct listing listing;
 	struct diff diff;
+	struct ingest_settings settings;
+	struct ingest ingest;
 	struct diff_dir dir;
 	struct recheck recheck;
 };
@@ -27,12 +29,13 @@ static int setup_play(void **state)
 	fixture_setup((void **)&p->f);
 	p->listing.entries = p->entries;
 	p->recheck = (struct recheck){.dir = p->f->roots[0], .scope = RECHECK_TREE};
-	p->dir = (struct diff_dir){.id = p->f->roots[0],
+	p->ingest = (struct ingest){.catalog = p->f->catalog, .settings = &p->settings};
+	p->dir = (struct diff_dir){.ingest = &p->ingest,
+				   .id = p->f->roots[0],
 				   .filesystem = 1,
 				   .known = true,
 				   .recheck = &p->recheck,
-				   .filesystem_type = EXT4_SUPER_MAGIC,
-				   .catalog = p->f->catalog};
+				   .filesystem_type = EXT4_SUPER_MAGIC};
 	*state = p;
 	return 0;
 }
@@ -243,7 +246,7 @@ static void test_other_file_systems_are_entered_only_on_request(void **state)
 	assert_int_equal(p->diff.changes[0].flags, DIR_NOT_ENTERED);
 	apply_diff(p);
 	assert_int_equal(p->diff.not_entered, 4);
-	p->dir.cross_mounts = true;
+	p->dir.enters_mounts = true;
 	make_diff(p);
 	assert_int_equal(p->diff.dir_count, 2);
 }
