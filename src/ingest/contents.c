@@ -146,7 +146,6 @@ static int read_block(struct prefix_reader *prefixes, struct candidate *candidat
 	if (r)
 		return r;
 	candidate->hash = hash128(block, length);
-	candidate->read = true;
 	return 0;
 }
 
@@ -297,7 +296,6 @@ struct comparison {
 	struct file_opener opener;
 	struct catalog_reader *reader; /* set while the files are collected */
 	struct compared *list;
-	struct strand **strands;
 	size_t count, capacity;
 	bool keep_open;
 	bool large_holes;
@@ -794,8 +792,8 @@ static void *compare_run(void *context)
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-/* plan -> window -> prefixes, read by all threads -> decided ---------------> results -> catalog
- *                                                `-> undecided -> compared by all threads -^
+/* candidates -> window -> prefixes, read by all threads -> decided ----------> results -> catalog
+ *                                                      `-> undecided -> compared -^
  *
  * A window is one round of these stages. Its results are committed while the next window is read.
  * On disks that seek, both stages take files in the order of the disk (disk_order.h).
@@ -1005,18 +1003,18 @@ static size_t window_files(const struct ingest *ingest)
 static int compare_all(struct contents *contents, const struct ingest_sizes *sizes,
 		       bool skip_errors)
 {
-	struct plan plan = {.catalog = contents->ingest->catalog,
-			    .window_files = window_files(contents->ingest),
-			    .skip_errors = skip_errors,
-			    .range = contents->ingest->range,
-			    .sizes = sizes};
-	int r = plan_begin(&plan);
+	struct candidates candidates = {.catalog = contents->ingest->catalog,
+					.window_files = window_files(contents->ingest),
+					.skip_errors = skip_errors,
+					.range = contents->ingest->range,
+					.sizes = sizes};
+	int r = candidates_begin(&candidates);
 
 	while (r == 0) {
-		r = plan_next(&plan, &contents->window);
+		r = candidates_next(&candidates, &contents->window);
 		if (r < 0 || contents->window.count == 0)
 			break;
-		r = compare_window(contents, plan_is_done(&plan));
+		r = compare_window(contents, candidates_are_done(&candidates));
 	}
 	return r;
 }

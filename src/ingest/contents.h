@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "ingest/candidates.h"
 #include "ingest/disk_order.h"
 #include "ingest/ingest.h"
-#include "ingest/plan.h"
 #include "ingest/prefixes.h"
 #include "ingest/reading.h"
 #include "ingest/results.h"

@@ -13,7 +13,7 @@
  *
  * 1. Walk: names and attributes. The content of a new file, or of one whose signature differs from
  *    the index, is unknown. Such a file is *unread*.
- * 2. Plan: an unread file is a candidate if another file has its size.
+ * 2. Candidates: the unread files whose size another file has.
  * 3. Prefix hashes: files with different first bytes are different. They are not read further.
  * 4. Comparison: files are equal only if all their bytes were compared, block by block. The guards
  *    of reading.h prove that no file changed between its first read and its last.

@@ -20,7 +20,7 @@
 
 #include "base/arena.h"
 #include "base/attributes.h"
-#include "ingest/plan.h"
+#include "ingest/candidates.h"
 
 /* The maximum size of files that are read wholly at once. Most files are shorter. */
 #define SMALL_BYTES ((size_t)16 << 10)

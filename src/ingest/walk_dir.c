@@ -145,7 +145,8 @@ int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
 	return 0;
 }
 
-void walk_dir_release(struct walk_dir *dir)
+/* Drops a reference. With the last one, closes and frees the directory. Accepts NULL. */
+static void release(struct walk_dir *dir)
 {
 	while (dir && atomic_fetch_sub(&dir->references, 1) == 1) {
 		struct walk_dir *parent = dir->parent;
@@ -163,7 +164,7 @@ void walk_dir_release_list(struct walk_dir *list)
 
 	for (; list; list = next) {
 		next = list->next;
-		walk_dir_release(list);
+		release(list);
 	}
 }
 
@@ -542,5 +543,5 @@ void walk_queue_finish(struct walk_queue *queue, struct walk_dir *dir, bool wait
 		end(queue);
 	note_wait(queue, waited);
 	pthread_mutex_unlock(&queue->lock);
-	walk_dir_release(dir);
+	release(dir);
 }

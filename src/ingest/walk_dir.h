@@ -109,9 +109,8 @@ void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands
 MUST_CHECK int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
 			      const struct recheck *recheck);
 
-/* Drops a reference. With the last one, closes and frees the directory. Accepts NULL. */
-void walk_dir_release(struct walk_dir *dir);
-void walk_dir_release_list(struct walk_dir *list); /* of each directory in the list */
+/* Drops a reference to each directory in the list. */
+void walk_dir_release_list(struct walk_dir *list);
 
 /* Sorts a list by file system and inode and returns its first directory. Without memory the list
  * stays as it is. */

@@ -31,18 +31,15 @@
 
 struct file_map {
 	/* set before the call */
+	uint64_t size;
 	uint64_t space; /* of file_map_space() */
 	uint32_t member; /* number of the file in the ranges */
+	struct bytes *shared; /* gets the ranges that the kernel reports as shared */
 	/* results */
 	uint64_t own; /* bytes of content that no other file holds, each range of the disk once */
 	bool incomplete; /* some bytes are not on the disk yet; they count as own */
-};
-
-struct mapping {
-	uint64_t size;
-	struct bytes *shared; /* of struct shared_range */
-	struct bytes own; /* of struct shared_range */
-	struct file_map *map;
+	/* used by file_map_read(): the other ranges; like shared of struct shared_range */
+	struct bytes unshared;
 };
 
 /* Sets *space to a number for the file system of fd, within which positions of extents are unique.
@@ -61,23 +58,21 @@ static int file_map_space(int fd, uint64_t *space)
  * the compressed bytes of an extent, the kernel does not report. So each compressed extent is a
  * space of its own, in which a range is where it is in the file: equal files that share the extent
  * have it at the same place. */
-static struct shared_range range_of(const struct mapping *mapping,
-				    const struct fiemap_extent *extent, uint64_t length)
+static struct shared_range range_of(const struct file_map *map, const struct fiemap_extent *extent,
+				    uint64_t length)
 {
-	struct shared_range range = {mapping->map->space, extent->fe_physical, length,
-				     mapping->map->member};
+	struct shared_range range = {map->space, extent->fe_physical, length, map->member};
 
 	if (extent->fe_flags & FIEMAP_EXTENT_ENCODED) {
-		range.space = hash64(&extent->fe_physical, sizeof(extent->fe_physical),
-				     mapping->map->space);
+		range.space = hash64(&extent->fe_physical, sizeof(extent->fe_physical), map->space);
 		range.start = extent->fe_logical;
 	}
 	return range;
 }
 
-static int add_extent(struct mapping *mapping, const struct fiemap_extent *extent)
+static int add_extent(struct file_map *map, const struct fiemap_extent *extent)
 {
-	uint64_t length = size_subtract(mapping->size, extent->fe_logical);
+	uint64_t length = size_subtract(map->size, extent->fe_logical);
 	struct shared_range range;
 
 	if (length > extent->fe_length)
@@ -85,13 +80,12 @@ static int add_extent(struct mapping *mapping, const struct fiemap_extent *exten
 	if (length == 0 || extent->fe_flags & FIEMAP_EXTENT_DATA_INLINE)
 		return 0; /* after the end of the file, or in the metadata */
 	if (!extent_is_placed(extent)) {
-		mapping->map->incomplete = true;
-		mapping->map->own += length;
+		map->incomplete = true;
+		map->own += length;
 		return 0;
 	}
-	range = range_of(mapping, extent, length);
-	return bytes_append(extent->fe_flags & FIEMAP_EXTENT_SHARED ? mapping->shared
-								    : &mapping->own,
+	range = range_of(map, extent, length);
+	return bytes_append(extent->fe_flags & FIEMAP_EXTENT_SHARED ? map->shared : &map->unshared,
 			    &range, sizeof(range));
 }
 
@@ -104,10 +98,10 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Counts each byte once. btrfs does not report extents as shared that a file shares with itself. */
-static void count_own(struct mapping *mapping)
+static void count_own(struct file_map *map)
 {
-	struct shared_range *own = (void *)mapping->own.data;
-	size_t count = mapping->own.length / sizeof(*own);
+	struct shared_range *own = (void *)map->unshared.data;
+	size_t count = map->unshared.length / sizeof(*own);
 	uint64_t end = 0;
 
 	sort_unless_sorted(own, count, sizeof(*own), by_start);
@@ -118,34 +112,28 @@ static void count_own(struct mapping *mapping)
 			end = 0;
 		if (start < end)
 			start = end;
-		mapping->map->own += size_subtract(last, start);
+		map->own += size_subtract(last, start);
 		if (end < last)
 			end = last;
 	}
 }
 
-/* Maps a file that is open for reading, up to its size.
- *
- * shared	its ranges that the kernel reports as shared (struct shared_range) are appended
- *
- * Returns 0, -EOPNOTSUPP if the file system cannot map files, or another -errno. */
-static int file_map_read(int fd, uint64_t size, struct bytes *shared, struct file_map *map)
+/* Maps a file that is open for reading, up to its size. Returns 0, -EOPNOTSUPP if the file system
+ * cannot map files, or another -errno. */
+static int file_map_read(int fd, struct file_map *map)
 {
-	struct mapping mapping = {.size = size, .shared = shared, .map = map};
 	struct extents extents = {.fd = fd};
 	const struct fiemap_extent *extent;
 	int r;
 
-	map->own = 0;
-	map->incomplete = false;
 	while ((r = extents_next(&extents, &extent)) == 0 && extent) {
-		r = add_extent(&mapping, extent);
+		r = add_extent(map, extent);
 		if (r < 0)
 			break;
 	}
 	if (r == 0)
-		count_own(&mapping);
-	bytes_free(&mapping.own);
+		count_own(map);
+	bytes_free(&map->unshared);
 	return r;
 }
 
@@ -249,16 +237,15 @@ static void map_again_after(struct group_mapper *mapper, uint64_t seconds)
 
 /* Maps an open file. The space of its file system is asked for only if another one was mapped last.
  */
-static int map_open(struct group_mapper *mapper, int fd, const struct attributes *attributes,
-		    struct file_map *map)
+static int map_open(struct group_mapper *mapper, int fd, uint32_t filesystem, struct file_map *map)
 {
 	int r = 0;
 
-	if (mapper->filesystem != attributes->filesystem)
+	if (mapper->filesystem != filesystem)
 		r = file_map_space(fd, &mapper->space);
-	mapper->filesystem = r == 0 ? attributes->filesystem : 0;
+	mapper->filesystem = r == 0 ? filesystem : 0;
 	map->space = mapper->space;
-	return r < 0 ? r : file_map_read(fd, attributes->size, &mapper->ranges, map);
+	return r < 0 ? r : file_map_read(fd, map);
 }
 
 /* Notes a member that stays anyway, if an act would keep it and not the kept copy. */
@@ -289,7 +276,7 @@ static int map_member(struct group_mapper *mapper, struct catalog_reader *reader
 {
 	struct mapped_member *member =
 		(struct mapped_member *)(void *)mapper->members.data + number;
-	struct file_map map = {.member = number};
+	struct file_map map = {.member = number, .shared = &mapper->ranges};
 	struct file_record file;
 	AUTO_CLOSE int fd = -1;
 	int r = catalog_get_file(reader, member->file, &file);
@@ -309,7 +296,8 @@ static int map_member(struct group_mapper *mapper, struct catalog_reader *reader
 	    !catalog_shares_extents(mapper->work->catalog, file.attributes.filesystem))
 		return 0;
 	fd = source_open_file(mapper->work->sources, reader, &file, 0);
-	r = fd < 0 ? fd : map_open(mapper, fd, &file.attributes, &map);
+	map.size = file.attributes.size;
+	r = fd < 0 ? fd : map_open(mapper, fd, file.attributes.filesystem, &map);
 	if (r == -ENOMEM || r == -EOPNOTSUPP)
 		return r == -ENOMEM ? r : 0;
 	member->own = r == 0 ? map.own : 0;

@@ -35,10 +35,8 @@ static void add(struct case_state *p, uint64_t size, const uint8_t *bytes)
 	p->bytes[p->count] = malloc(length ? length : 1);
 	assert_non_null(p->bytes[p->count]);
 	memcpy(p->bytes[p->count], bytes, length);
-	*candidate = (struct candidate){.file = p->count,
-					.size = size,
-					.hash = hash128(bytes, length),
-					.read = true};
+	*candidate =
+		(struct candidate){.file = p->count, .size = size, .hash = hash128(bytes, length)};
 	assert_int_equal(prefixes_add(&p->prefixes, (uint32_t)p->count, p->bytes[p->count]), 0);
 	p->count++;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/plan.h"
+#include "ingest/candidates.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,35 +17,36 @@ struct size_group {
 
 static const struct size_entry behind_all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
-/* Sets the position to the next size of plan->sizes. */
-static void next_size(struct plan *plan)
+/* Sets the position to the next size of candidates->sizes. */
+static void next_size(struct candidates *candidates)
 {
-	plan->position = behind_all;
-	if (plan->next_size < plan->sizes->count)
-		plan->position = (struct size_entry){.size = plan->sizes->list[plan->next_size++]};
+	candidates->position = behind_all;
+	if (candidates->next_size < candidates->sizes->count)
+		candidates->position = (struct size_entry){
+			.size = candidates->sizes->list[candidates->next_size++]};
 }
 
-int plan_begin(struct plan *plan)
+int candidates_begin(struct candidates *candidates)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	uint64_t min_size = 0;
-	int r = catalog_read_begin(plan->catalog, &reader);
+	int r = catalog_read_begin(candidates->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_min_size(reader, &min_size);
-	plan->position = (struct size_entry){.size = plan->range.from > min_size ? plan->range.from
-										 : min_size};
-	while (r == 0 && plan->sizes) {
-		next_size(plan);
-		if (plan->position.size >= min_size)
+	candidates->position = (struct size_entry){
+		.size = candidates->range.from > min_size ? candidates->range.from : min_size};
+	while (r == 0 && candidates->sizes) {
+		next_size(candidates);
+		if (candidates->position.size >= min_size)
 			break;
 	}
 	return r;
 }
 
-bool plan_is_done(const struct plan *plan)
+bool candidates_are_done(const struct candidates *candidates)
 {
-	return plan->position.size == behind_all.size;
+	return candidates->position.size == behind_all.size;
 }
 
 void window_free(struct window *window)
@@ -74,14 +75,14 @@ static void close_size(struct window *window, const struct size_group *group)
 		window->list[i].rivals = group->rivals;
 }
 
-static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
+static int is_wanted(const struct candidates *candidates, struct catalog_reader *reader,
 		     const struct size_entry *entry, bool *wanted)
 {
-	const struct ingest_sizes *sizes = plan->sizes;
+	const struct ingest_sizes *sizes = candidates->sizes;
 	int error = 0, r = 0;
 
 	*wanted = entry->prefix == 0;
-	if (*wanted && plan->skip_errors)
+	if (*wanted && candidates->skip_errors)
 		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
 	if (error) /* the file could not be read, and did not change since */
 		*wanted = sizes && sizes->again && sizes->again(sizes->context, entry->file);
@@ -93,72 +94,74 @@ static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 /* Ends a window that became full within a size. All files of this size move to the next window. But
  * if the size fills the window alone, it is split, and its earlier files are rivals of the later
  * files. */
-static void end_window(struct plan *plan, struct window *window, struct size_group *group,
-		       const struct size_entry *next)
+static void end_window(struct candidates *candidates, struct window *window,
+		       struct size_group *group, const struct size_entry *next)
 {
-	plan->split = group->first == 0;
-	if (plan->split) {
-		plan->position = *next;
+	candidates->split = group->first == 0;
+	if (candidates->split) {
+		candidates->position = *next;
 		group->files = 2; /* next is a further file of this size */
 		group->rivals = true; /* compared files of this size possibly follow after next */
 		close_size(window, group);
 	} else {
-		plan->position = (struct size_entry){.size = group->size};
+		candidates->position = (struct size_entry){.size = group->size};
 		window->count = group->first;
 	}
 }
 
-/* Outcome of collecting from plan->position on. */
+/* Outcome of collecting from candidates->position on. */
 enum {
 	WINDOW_FULL = 1
 };
 
-static int collect(struct plan *plan, struct window *window, struct catalog_reader *reader)
+static int collect(struct candidates *candidates, struct window *window,
+		   struct catalog_reader *reader)
 {
-	struct size_group group = {.size = plan->position.size,
+	struct size_group group = {.size = candidates->position.size,
 				   .first = window->count,
-				   .files = plan->split,
-				   .rivals = plan->split};
+				   .files = candidates->split,
+				   .rivals = candidates->split};
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_entry entry;
 	bool wanted;
-	int r = catalog_scan_sizes(reader, &plan->position, &scan);
+	int r = catalog_scan_sizes(reader, &candidates->position, &scan);
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0) {
-		if (plan->sizes ? entry.size != group.size
-				: !ingest_range_has(plan->range, entry.size))
+		if (candidates->sizes ? entry.size != group.size
+				      : !ingest_range_has(candidates->range, entry.size))
 			break;
 		if (entry.size != group.size) {
 			close_size(window, &group);
 			group = (struct size_group){.size = entry.size, .first = window->count};
 		}
-		r = is_wanted(plan, reader, &entry, &wanted);
-		if (r == 0 && wanted && window->count >= plan->window_files) {
-			end_window(plan, window, &group, &entry);
+		r = is_wanted(candidates, reader, &entry, &wanted);
+		if (r == 0 && wanted && window->count >= candidates->window_files) {
+			end_window(candidates, window, &group, &entry);
 			return WINDOW_FULL;
 		}
 		group.files++;
 		group.rivals |= entry.prefix != 0;
 		if (r == 0 && wanted)
 			r = add(window, &entry);
-		if (plan->sizes && entry.prefix)
+		if (candidates->sizes && entry.prefix)
 			break; /* the unread files of a size come first */
 	}
 	close_size(window, &group);
-	plan->split = false;
+	candidates->split = false;
 	return r == -ENOENT ? 0 : r;
 }
 
-static int collect_window(struct plan *plan, struct window *window, struct catalog_reader *reader)
+static int collect_window(struct candidates *candidates, struct window *window,
+			  struct catalog_reader *reader)
 {
 	int r = 0;
 
-	while (r == 0 && !plan_is_done(plan)) {
-		r = collect(plan, window, reader);
-		if (r == 0 && plan->sizes)
-			next_size(plan);
+	while (r == 0 && !candidates_are_done(candidates)) {
+		r = collect(candidates, window, reader);
+		if (r == 0 && candidates->sizes)
+			next_size(candidates);
 		else if (r == 0)
-			plan->position = behind_all;
+			candidates->position = behind_all;
 	}
 	return r < 0 ? r : 0;
 }
@@ -170,14 +173,14 @@ static int by_file(const void *a, const void *b)
 	return x->file < y->file ? -1 : x->file > y->file;
 }
 
-int plan_next(struct plan *plan, struct window *window)
+int candidates_next(struct candidates *candidates, struct window *window)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(plan->catalog, &reader);
+	int r = catalog_read_begin(candidates->catalog, &reader);
 
 	window->count = 0;
 	if (r == 0)
-		r = collect_window(plan, window, reader);
+		r = collect_window(candidates, window, reader);
 	if (r == 0 && window->count > 1)
 		qsort(window->list, window->count, sizeof(*window->list), by_file);
 	return r;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
-#include "ingest/plan.h"
+#include "ingest/candidates.h"
 
 #define FILES_MAX 2000
 
-/* A file of the index and its expected place in a plan. */
+/* A file of the index and its expected place among the candidates. */
 struct file {
 	uint64_t id, size;
 	bool read, has_error;
@@ -70,13 +70,14 @@ static bool any_read(const struct case_state *p, uint64_t size)
 }
 
 /* Takes one window. If commit is set, the contents of its files become known. */
-static bool take_window(struct case_state *p, struct plan *plan, struct window *window, bool commit)
+static bool take_window(struct case_state *p, struct candidates *candidates, struct window *window,
+			bool commit)
 {
 	uint64_t ids[FILES_MAX];
 	struct fixture_contents contents = {.files = ids, .prefix = 77};
 
-	assert_int_equal(plan_next(plan, window), 0);
-	assert_true(window->count <= plan->window_files);
+	assert_int_equal(candidates_next(candidates, window), 0);
+	assert_true(window->count <= candidates->window_files);
 	p->windows += window->count > 0;
 	for (size_t i = 0; i < window->count; i++) {
 		const struct candidate *candidate = &window->list[i];
@@ -98,32 +99,33 @@ static bool take_window(struct case_state *p, struct plan *plan, struct window *
 	return window->count > 0;
 }
 
-static void begin(struct case_state *p, struct plan *plan, size_t window_files, bool skip_errors)
+static void begin(struct case_state *p, struct candidates *candidates, size_t window_files,
+		  bool skip_errors)
 {
-	*plan = (struct plan){.catalog = p->f->catalog,
-			      .window_files = window_files,
-			      .skip_errors = skip_errors};
-	assert_int_equal(plan_begin(plan), 0);
+	*candidates = (struct candidates){.catalog = p->f->catalog,
+					  .window_files = window_files,
+					  .skip_errors = skip_errors};
+	assert_int_equal(candidates_begin(candidates), 0);
 }
 
-static void run_plan(struct case_state *p, size_t window_files, bool skip_errors, bool commit)
+static void run_all(struct case_state *p, size_t window_files, bool skip_errors, bool commit)
 {
 	struct window window = {0};
-	struct plan plan;
+	struct candidates candidates;
 
 	p->windows = 0;
 	for (size_t i = 0; i < p->count; i++)
 		p->files[i].window = 0;
-	begin(p, &plan, window_files, skip_errors);
-	while (take_window(p, &plan, &window, commit))
+	begin(p, &candidates, window_files, skip_errors);
+	while (take_window(p, &candidates, &window, commit))
 		continue;
 	/* after the end, there is no further window */
-	assert_false(take_window(p, &plan, &window, commit));
+	assert_false(take_window(p, &candidates, &window, commit));
 	window_free(&window);
 }
 
 /* Checks that the candidates are exactly the unread files whose size another file has. */
-static void assert_planned(const struct case_state *p, const struct case_state *before)
+static void assert_chosen(const struct case_state *p, const struct case_state *before)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		size_t same = 0;
@@ -176,12 +178,12 @@ static void test_windows_of_any_width_have_each_candidate_once(void **state)
 		mark_read(p, i);
 	before = copy_of(p);
 	for (size_t i = 0; i < ARRAY_SIZE(widths); i++) {
-		run_plan(p, widths[i], false, false);
-		assert_planned(p, before);
+		run_all(p, widths[i], false, false);
+		assert_chosen(p, before);
 	}
-	run_plan(p, 21, false, true); /* this time the results are committed between windows */
-	assert_planned(p, before);
-	run_plan(p, 21, false, true);
+	run_all(p, 21, false, true); /* this time the results are committed between windows */
+	assert_chosen(p, before);
+	run_all(p, 21, false, true);
 	assert_int_equal(p->windows, 0);
 	free(before);
 }
@@ -194,7 +196,7 @@ static void test_size_that_fits_a_window_is_never_split(void **state)
 	for (uint64_t size = 1; size < 40; size++)
 		add_files(p, size, 2 + (size_t)random() % 9);
 	for (size_t width = 10; width < 30; width++) {
-		run_plan(p, width, false, false);
+		run_all(p, width, false, false);
 		for (size_t i = 1; i < p->count; i++) {
 			if (p->files[i].size == p->files[i - 1].size)
 				assert_int_equal(p->files[i].window, p->files[i - 1].window);
@@ -206,13 +208,13 @@ static void test_files_of_a_split_size_are_rivals_of_each_other(void **state)
 {
 	struct window window = {0};
 	struct case_state *p = *state;
-	struct plan plan;
+	struct candidates candidates;
 	size_t seen = 0;
 
 	add_files(p, 5, 25);
 	add_files(p, 6, 2);
-	begin(p, &plan, 10, false);
-	while (take_window(p, &plan, &window, true)) {
+	begin(p, &candidates, 10, false);
+	while (take_window(p, &candidates, &window, true)) {
 		for (size_t i = 0; i < window.count; i++)
 			assert_int_equal(window.list[i].rivals, window.list[i].size == 5);
 		seen += window.count;
@@ -227,9 +229,9 @@ static void test_last_file_of_a_split_size_is_a_candidate(void **state)
 
 	add_files(p, 5, 11);
 	before = copy_of(p);
-	run_plan(p, 10, false, true);
+	run_all(p, 10, false, true);
 	assert_int_equal(p->windows, 2);
-	assert_planned(p, before);
+	assert_chosen(p, before);
 	free(before);
 }
 
@@ -237,15 +239,15 @@ static void test_sizes_below_the_minimum_are_left_out(void **state)
 {
 	struct window window = {0};
 	struct case_state *p = *state;
-	struct plan plan;
+	struct candidates candidates;
 
 	add_files(p, 0, 5); /* the minimum of the index is 1 */
 	add_files(p, 1, 5);
-	begin(p, &plan, 100, false);
-	assert_true(take_window(p, &plan, &window, false));
+	begin(p, &candidates, 100, false);
+	assert_true(take_window(p, &candidates, &window, false));
 	assert_int_equal(window.count, 5);
 	assert_int_equal(window.list[0].size, 1);
-	assert_false(take_window(p, &plan, &window, false));
+	assert_false(take_window(p, &candidates, &window, false));
 	window_free(&window);
 }
 
@@ -253,18 +255,18 @@ static void test_sizes_outside_of_the_range_are_left_out(void **state)
 {
 	struct window window = {0};
 	struct case_state *p = *state;
-	struct plan plan;
+	struct candidates candidates;
 
 	for (uint64_t size = 9; size <= 12; size++)
 		add_files(p, size, 5);
 	for (size_t width = 3; width <= 30; width += 9) {
 		size_t seen = 0;
 
-		plan = (struct plan){.catalog = p->f->catalog,
-				     .window_files = width,
-				     .range = {.from = 10, .below = 12}};
-		assert_int_equal(plan_begin(&plan), 0);
-		while (take_window(p, &plan, &window, false)) {
+		candidates = (struct candidates){.catalog = p->f->catalog,
+						 .window_files = width,
+						 .range = {.from = 10, .below = 12}};
+		assert_int_equal(candidates_begin(&candidates), 0);
+		while (take_window(p, &candidates, &window, false)) {
 			for (size_t i = 0; i < window.count; i++, seen++) {
 				assert_in_range(window.list[i].size, 10, 11);
 				file_with_id(p, window.list[i].file)->window = 0;
@@ -281,9 +283,9 @@ static void test_files_with_errors_are_left_out_on_request(void **state)
 
 	add_files(p, 5, 4);
 	set_error(p->f, ERROR_FILE, p->files[1].id, EIO);
-	run_plan(p, 100, true, false);
+	run_all(p, 100, true, false);
 	assert_true(p->files[0].window && !p->files[1].window && p->files[2].window);
-	run_plan(p, 100, false, false);
+	run_all(p, 100, false, false);
 	assert_true(p->files[1].window);
 }
 
@@ -292,23 +294,23 @@ static bool is_this_file(void *context, uint64_t file)
 	return file == *(const uint64_t *)context;
 }
 
-/* Takes all windows of some sizes, as run_plan does. */
+/* Takes all windows of some sizes, as run_all does. */
 static void run_sizes(struct case_state *p, size_t window_files, const struct ingest_sizes *sizes,
 		      bool commit)
 {
 	struct window window = {0};
-	struct plan plan = {.catalog = p->f->catalog,
-			    .window_files = window_files,
-			    .skip_errors = true,
-			    .sizes = sizes};
+	struct candidates candidates = {.catalog = p->f->catalog,
+					.window_files = window_files,
+					.skip_errors = true,
+					.sizes = sizes};
 
 	p->windows = 0;
 	for (size_t i = 0; i < p->count; i++)
 		p->files[i].window = 0;
-	assert_int_equal(plan_begin(&plan), 0);
-	while (take_window(p, &plan, &window, commit))
+	assert_int_equal(candidates_begin(&candidates), 0);
+	while (take_window(p, &candidates, &window, commit))
 		continue;
-	assert_false(take_window(p, &plan, &window, commit));
+	assert_false(take_window(p, &candidates, &window, commit));
 	window_free(&window);
 }
 
@@ -411,7 +413,7 @@ static void test_empty_index_has_no_window(void **state)
 {
 	struct case_state *p = *state;
 
-	run_plan(p, 10, false, false);
+	run_all(p, 10, false, false);
 	assert_int_equal(p->windows, 0);
 }
 

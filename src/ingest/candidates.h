@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INGEST_PLAN_H
-#define INGEST_PLAN_H
+#ifndef INGEST_CANDIDATES_H
+#define INGEST_CANDIDATES_H
 
-/* Chooses the candidates: unread files of a size that two or more files have. The plan divides them
- * into windows. A window has all candidates of as many sizes as fit. Candidates of one size that do
+/* Chooses the candidates: unread files of a size that two or more files have. They are divided into
+ * windows. A window has all candidates of as many sizes as fit. Candidates of one size that do
  * not fit in a window are split between windows. One thread. */
 
 #include <stdbool.h>
@@ -27,10 +27,9 @@ struct candidate {
 	uint32_t next; /* index in the window + 1 of the next candidate in a chain, or 0 */
 	/* other files of its size were compared before this run or in an earlier window */
 	bool rivals;
-	bool read; /* digest and hash are set */
 };
 
-struct plan {
+struct candidates {
 	struct catalog *catalog; /* borrowed */
 	struct size_entry position; /* where the next window begins */
 	size_t window_files; /* maximum number of files */
@@ -47,18 +46,18 @@ struct window {
 	size_t capacity;
 };
 
-/* Begins a plan. Sizes below the minimum size in the catalog are skipped. The caller must set
- * catalog, window_files, skip_errors, range and sizes first, and all other fields to zero. Returns
- * 0 or -errno. */
-MUST_CHECK int plan_begin(struct plan *plan);
+/* Begins with the first size. Sizes below the minimum size in the catalog are skipped. The caller
+ * must set catalog, window_files, skip_errors, range and sizes first, and all other fields to zero.
+ * Returns 0 or -errno. */
+MUST_CHECK int candidates_begin(struct candidates *candidates);
 
 /* Fills the window with the next candidates, ordered by file id. If no candidates are left, the
  * window is empty. Results of the previous window need not be committed before this call. Returns 0
  * or -errno. */
-MUST_CHECK int plan_next(struct plan *plan, struct window *window);
+MUST_CHECK int candidates_next(struct candidates *candidates, struct window *window);
 
 /* Returns true if no candidates are left. */
-bool plan_is_done(const struct plan *plan);
+bool candidates_are_done(const struct candidates *candidates);
 
 void window_free(struct window *window);
 
