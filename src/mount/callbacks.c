@@ -4,7 +4,7 @@
 #include <limits.h>
 
 #include "base/log.h"
-#include "mount/fuse_options.h"
+#include "mount/fuse.h"
 
 /* Selects the fastest allowed way to read files. */
 static void choose_speed(struct session *session, struct fuse_conn_info *connection)
@@ -42,8 +42,8 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	const unsigned int alone = FUSE_CAP_READDIRPLUS;
 	/* Requests are small, and data passes through a buffer anyway, so splice would only add
 	 * system calls. AUTO_INVAL_DATA causes a getattr before each read, which is useless,
-	 * because the page gate (page_gate.h) decides on the page cache. With READDIRPLUS_AUTO, the
-	 * kernel would choose which listings have attributes (listing_habits.h). */
+	 * because the page gate (kernel_cache.h) decides on the page cache. With READDIRPLUS_AUTO,
+	 * the kernel would choose which listings have attributes (kernel_cache.h). */
 	const unsigned int unwanted = FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
 				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
 				      FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS_AUTO;
@@ -67,6 +67,130 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	if (session->settings.ready)
 		session->settings.ready(session->settings.context);
 }
+
+/* ---- changes ------------------------------------------------------------------------- */
+
+/* Requests that change something get EROFS. The mounter process gets success for the requests by
+ * which it raises inotify events (mount/watcher_event.h), but nothing changes. Without these
+ * functions libfuse replies ENOSYS, which the kernel translates to other errors. */
+
+static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	struct session *session = session_of(request);
+	struct fuse_entry_param entry;
+
+	if (watcher_thread_is_from_mounter(&session->watcher, request) &&
+	    watcher_reply_change(&session->replies, parent, name, true, &entry))
+		(void)fuse_reply_entry(request, &entry);
+	else
+		reply_error(request, -EROFS);
+}
+
+static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	struct session *session = session_of(request);
+	bool replies = watcher_thread_is_from_mounter(&session->watcher, request) &&
+		       watcher_reply_change(&session->replies, parent, name, false, NULL);
+
+	reply_error(request, replies ? 0 : -EROFS);
+}
+
+static void on_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
+		     dev_t device)
+{
+	(void)mode;
+	(void)device;
+	make_name(request, parent, name);
+}
+
+static void on_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	(void)mode;
+	make_name(request, parent, name);
+}
+
+static void on_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	remove_name(request, parent, name);
+}
+
+static void on_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	remove_name(request, parent, name);
+}
+
+/* Replies to the mounter process with the unchanged attributes. */
+static void on_setattr(fuse_req_t request, fuse_ino_t node, struct stat *attributes, int wanted,
+		       struct fuse_file_info *info)
+{
+	const struct session *session = session_of(request);
+
+	(void)attributes;
+	(void)wanted;
+	if (watcher_thread_is_from_mounter(&session->watcher, request))
+		on_getattr(request, node, info);
+	else
+		reply_error(request, -EROFS);
+}
+
+static void on_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	(void)parent;
+	(void)name;
+	reply_error(request, -EROFS);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): libfuse's signature */
+static void on_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
+		      fuse_ino_t new_parent, const char *new_name, unsigned int flags)
+{
+	(void)parent;
+	(void)name;
+	(void)new_parent;
+	(void)new_name;
+	(void)flags;
+	reply_error(request, -EROFS);
+}
+
+static void on_link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char *name)
+{
+	(void)node;
+	(void)parent;
+	(void)name;
+	reply_error(request, -EROFS);
+}
+
+static void on_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
+		      struct fuse_file_info *info)
+{
+	(void)parent;
+	(void)name;
+	(void)mode;
+	(void)info;
+	reply_error(request, -EROFS);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): libfuse's signature */
+static void on_setxattr(fuse_req_t request, fuse_ino_t node, const char *name, const char *value,
+			size_t size, int flags)
+{
+	(void)node;
+	(void)name;
+	(void)value;
+	(void)size;
+	(void)flags;
+	reply_error(request, -EROFS);
+}
+
+static void on_removexattr(fuse_req_t request, fuse_ino_t node, const char *name)
+{
+	(void)node;
+	(void)name;
+	reply_error(request, -EROFS);
+}
+
+/* ---- the table ----------------------------------------------------------------------- */
 
 const struct fuse_lowlevel_ops session_callbacks = {
 	.init = on_init,

@@ -6,7 +6,7 @@
  * a time: those of the loop, and those of libfuse if it uses io_uring. The user data of a request
  * is the session.
  *
- * Timeouts are in mount/timeouts.h. mount/cached_marks.h says when a node is marked.
+ * mount/kernel_cache.h says when a node is marked, and has the timeouts.
  */
 
 #include <errno.h>
@@ -62,23 +62,6 @@ void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		struct fuse_file_info *info);
 void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		    struct fuse_file_info *info);
-
-/* changes.c */
-void on_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device);
-void on_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode);
-void on_unlink(fuse_req_t request, fuse_ino_t parent, const char *name);
-void on_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name);
-void on_setattr(fuse_req_t request, fuse_ino_t node, struct stat *attributes, int wanted,
-		struct fuse_file_info *info);
-void on_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name);
-void on_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
-	       const char *new_name, unsigned int flags);
-void on_link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char *name);
-void on_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
-	       struct fuse_file_info *info);
-void on_setxattr(fuse_req_t request, fuse_ino_t node, const char *name, const char *value,
-		 size_t size, int flags);
-void on_removexattr(fuse_req_t request, fuse_ino_t node, const char *name);
 
 /* files.c */
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "mount/callbacks.h"
+#include "mount/notifier.h"
 #include "mount/requester.h"
-#include "mount/sync.h"
 
 /* ---- open ---------------------------------------------------------------------------- */
 
@@ -17,7 +17,7 @@
 #define PREFETCH_BYTES_MAX (64U << 10)
 
 /* Is the file small, and is it certain that the kernel has no pages of an older content? A node
- * number of generation 0 was never used before (mount/generations.h). Behind the end of the file,
+ * number of generation 0 was never used before (mount/kernel_cache.h). Behind the end of the file,
  * older kernels leave memory of others in the last page, which a program can map. */
 static bool can_prefetch(const struct session *session, const struct view_file *file)
 {

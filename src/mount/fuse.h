@@ -2,12 +2,16 @@
 #ifndef MOUNT_FUSE_H
 #define MOUNT_FUSE_H
 
-/* libfuse, with the API version that this code uses. */
+/* libfuse, with the API version that this code uses, and its options, which the session and the
+ * mounter process share. */
 
 #include <stdbool.h>
 
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
+
+#include "base/attributes.h"
+#include "mount/mount.h"
 
 /* libfuse supports passthrough since 3.17 (the kernel since 6.9), and io_uring since 3.18.
  * meson.build sets RINGS_KNOWN to 0 if libfuse was built without liburing. */
@@ -29,5 +33,24 @@ static inline bool request_is_io_uring(fuse_req_t request)
 	return false;
 #endif
 }
+
+/* Returns how writes to the view are refused. Must be called before permissions are dropped. */
+enum session_access fuse_options_access(const struct session_settings *settings);
+
+/* Creates a session of libfuse with these settings and the callbacks of mount/callbacks.h. The
+ * caller destroys it by fuse_session_destroy(). Returns 0, -ENOMEM or -EINVAL.
+ *
+ * rings	request io_uring
+ * session	user data of the requests; borrowed, or NULL */
+MUST_CHECK int fuse_options_session(struct fuse_session **fuse,
+				    const struct session_settings *settings,
+				    enum session_access access, bool rings,
+				    struct session *session);
+
+/* Returns the value of the option max_read, or 0. libfuse requires it again at FUSE_INIT. */
+unsigned int fuse_options_max_read(const struct session_settings *settings);
+
+/* Redirects libfuse's log to base/log.h. */
+void fuse_options_log(void);
 
 #endif

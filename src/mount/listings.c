@@ -3,8 +3,8 @@
 /* Requests that list directories. */
 
 #include "mount/callbacks.h"
+#include "mount/kernel_cache.h"
 #include "mount/requester.h"
-#include "mount/timeouts.h"
 
 /* st_ino of entries whose inode is unknown. libfuse uses the same value. */
 #define INODE_UNKNOWN 0xffffffff

@@ -10,7 +10,7 @@
  * borrowed until session_free.
  *
  * Mounts have the options nosuid,nodev and the type fuse.twinfs. Requests that change something
- * fail (mount/session_access.h). Only the user who mounts has access, unless the mount is
+ * fail (enum session_access). Only the user who mounts has access, unless the mount is
  * shared. */
 
 #include <stdbool.h>
@@ -22,6 +22,18 @@
 struct mounter;
 struct session;
 struct signal_watch;
+
+/* How writes to a view are refused, besides the EROFS of every request that changes something. The
+ * second and the third kind allow watcher events (mount/watcher_event.h). */
+enum session_access {
+	SESSION_READ_ONLY, /* the superblock is read-only */
+	/* Mounts of root. The visible mount is always read-only. The superblock is read-only until
+	 * the first watcher event. */
+	SESSION_READ_ONLY_MOUNT,
+	/* Mounts of a plain user. The superblock is writable. The daemon refuses changes and checks
+	 * permissions. */
+	SESSION_REFUSING,
+};
 
 struct session_settings {
 	const char *mount_point; /* absolute, as returned by mount_point_prepare */
@@ -59,7 +71,7 @@ MUST_CHECK int session_new(struct session **session, struct view *view,
 			   const struct session_settings *settings);
 
 /* Serves until the file system is unmounted, or a signal or the unmount watch
- * (mount/unmount_watch.h) ends the session. Returns 0, or -errno (logged). */
+ * (mount/session.c) ends the session. Returns 0, or -errno (logged). */
 MUST_CHECK int session_run(struct session *session);
 
 /* Queues an invalidation for the notifier, which applies it to the kernel's caches. Takes the

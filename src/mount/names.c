@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "mount/callbacks.h"
+#include "mount/kernel_cache.h"
 #include "mount/requester.h"
-#include "mount/timeouts.h"
 
 /* Sets the inode generation. The node number of a file repeats after 4096 versions. */
 static void set_generation(struct session *session, struct fuse_entry_param *entry)

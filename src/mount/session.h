@@ -4,24 +4,30 @@
 
 /* The session, shared by the files of this folder. */
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "mount/backing.h"
 #include "mount/buffers.h"
-#include "mount/cached_marks.h"
 #include "mount/features.h"
-#include "mount/generations.h"
 #include "mount/handle.h"
-#include "mount/listed_groups.h"
-#include "mount/listing_habits.h"
+#include "mount/kernel_cache.h"
 #include "mount/loop.h"
 #include "mount/mount.h"
 #include "mount/notifier.h"
-#include "mount/page_gate.h"
-#include "mount/session_access.h"
-#include "mount/unmount_watch.h"
-#include "mount/watcher_reply.h"
+#include "mount/watcher_event.h"
 #include "mount/watcher_thread.h"
+
+/* The thread that ends a session that only another mount namespace shows (session.c). */
+struct unmount_watch {
+	pthread_t thread;
+	bool running;
+	int table_fd; /* mount table, for poll(2) only */
+	int end_fd; /* eventfd that ends the thread */
+	void (*stop)(void *session); /* ends the session */
+	char *device; /* device number of the view, in the form of the mount table */
+};
 
 struct session {
 	struct view *view; /* borrowed */

@@ -11,7 +11,7 @@
  *	                                          v |
  *	         kernel <--system calls-- mounter process (mount/mounter.h)
  *	           |  |
- *	   inotify |  +--requests--> threads of the loop (mount/watcher_reply.h)
+ *	   inotify |  +--requests--> threads of the loop (mount/watcher_event.h)
  *	           v
  *	        programs
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "mount/cached_marks.h"
+#include "mount/kernel_cache.h"
 #include "unit_test.h"
 
 static void test_marked_node_is_found(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "mount/generations.h"
+#include "mount/kernel_cache.h"
 #include "unit_test.h"
 
 #define VERSIONS (UINT32_C(1) << NODE_VERSION_BITS)

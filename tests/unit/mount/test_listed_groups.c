@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "mount/listed_groups.h"
+#include "mount/kernel_cache.h"
 #include "unit_test.h"
 
 static void test_added_group_is_taken_once(void **state)

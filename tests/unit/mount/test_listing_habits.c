@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mount/listing_habits.h"
+#include "mount/kernel_cache.h"
 #include "unit_test.h"
 
 static void test_process_that_only_lists_gets_attributes_of_its_first_listings(void **state)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "mount/mounter_order.h"
+#include "mount/mounter.h"
 #include "unit_test.h"
 
 #define TEXTS offsetof(struct mounter_order, event.texts)

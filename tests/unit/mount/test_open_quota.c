@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "mount/open_quota.h"
+#include "mount/handle.h"
 #include "unit_test.h"
 
 #define PART ((size_t)1024)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "mount/page_gate.h"
+#include "mount/kernel_cache.h"
 #include "unit_test.h"
 
 static void test_pages_stay_cached_only_after_an_open_of_the_same_content(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "mount/watcher_reply.h"
+#include "mount/watcher_event.h"
 #include "unit_test.h"
 #include "view/node.h"
 

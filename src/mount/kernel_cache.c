@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mount/listed_groups.h"
+#include "mount/kernel_cache.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mount/fuse_options.h"
+#include "mount/fuse.h"
 
 #include <errno.h>
 #include <stdlib.h>
