@@ -12,7 +12,7 @@
 #include "base/attributes.h"
 #include "base/text_list.h"
 #include "catalog/keep_rules.h"
-#include "daemon/daemon_settings.h"
+#include "daemon/daemon.h"
 #include "options/common_options.h"
 
 struct mount_settings {

@@ -8,7 +8,7 @@
  *	  or failing, a retry	  unreadable files --> failing
  *	a ticket		up to BARRIER_ROUNDS comparisons without debounce
  *				  --> settings.barrier_reached
- *	the end of a pause	(duty_cycle.h after each round, RETRY_MS_MIN after a failure)
+ *	the end of a pause	(ticket_worker.h after each round, RETRY_MS_MIN after a failure)
  */
 #include "daemon/comparer.h"
 
@@ -25,7 +25,6 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "daemon/backoff.h"
-#include "daemon/duty_cycle.h"
 #include "daemon/pending_files.h"
 #include "daemon/ticket_worker.h"
 

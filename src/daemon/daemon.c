@@ -42,11 +42,10 @@
 #include "base/terminal.h"
 #include "catalog/change.h"
 #include "catalog/commit_delta.h"
-#include "daemon/daemon_settings.h"
-#include "daemon/fanotify_groups.h"
 #include "daemon/follower.h"
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
+#include "daemon/source_state.h"
 #include "index/index_open.h"
 #include "index/indexing.h"
 #include "ingest/ingest.h"
@@ -62,7 +61,7 @@
 #include "view/node.h"
 #include "view/view.h"
 
-/* ---- view page ------------------------------------------------------------------------------ */
+/* ---- view page ----------------------------------------------------------------------- */
 
 /* The report page of a view, report.html. Any thread. */
 
@@ -99,7 +98,7 @@ static int view_page_make(struct view *view, const struct keep_rules *keep, cons
 	return page_make(&settings, page, &result);
 }
 
-/* ---- confinement ---------------------------------------------------------------------------- */
+/* ---- confinement --------------------------------------------------------------------- */
 
 /* Confines the daemon with Landlock, seccomp and a reduced set of capabilities. While the view is
  * mounted, the daemon reads untrusted files, and needs only these rights:
@@ -235,7 +234,7 @@ static int confinement_begin(const struct daemon_settings *settings, const char 
 	return r;
 }
 
-/* ---- daemon --------------------------------------------------------------------------------- */
+/* ---- daemon -------------------------------------------------------------------------- */
 
 /* Maximum number of further rounds for a ticket if comparers found files that differ from their
  * index entries. This limit bounds the wait while a program keeps changing files. */
@@ -292,7 +291,7 @@ static void answer_ready(void *context)
 	report(context, TWINFS_EXIT_COMPLETE);
 }
 
-/* ---- connections between the parts ---------------------------------------------------- */
+/* ---- connections between the parts --------------------------------------------------- */
 
 static void set_problem(struct daemon *daemon, size_t part, int problem)
 {

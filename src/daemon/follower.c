@@ -6,7 +6,14 @@
  *	every TICK_MS ----------------> purge, retries, walks that are due
  *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
  *
- * The thread pauses after each round (duty_cycle.h) and after a failure. */
+ * The thread pauses after each round (ticket_worker.h) and after a failure.
+ *
+ * Threads of ingest call the hooks:
+ *
+ *	walk --enter, identify--> watch
+ *	walk, recheck --retry, add_recheck--> recheck_inbox --> follower
+ *	walk --failed, not_entered--> lists under the worker's lock --> follower
+ */
 #include "daemon/follower.h"
 
 #include <errno.h>
@@ -17,20 +24,73 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/inotify_use.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "catalog/query.h"
-#include "daemon/duty_cycle.h"
-#include "daemon/follower_internal.h"
+#include "daemon/backoff.h"
 #include "daemon/lanes.h"
 #include "daemon/recheck_inbox.h"
 #include "daemon/recheck_plan.h"
-#include "daemon/source_roots.h"
-#include "daemon/written_files.h"
+#include "daemon/source_state.h"
+#include "daemon/ticket_worker.h"
+#include "ingest/ingest.h"
 #include "source/source.h"
+#include "view/currency.h"
 #include "watch/event_set.h"
+#include "watch/watch.h"
 
-/* ---- linked files --------------------------------------------------------------------------- */
+/* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
+ * bounds the wait while a program keeps moving directories. */
+#define ROUNDS_MAX 64
+/* Maximum number of rounds in a row without a new event. */
+#define STUCK_ROUNDS 4
+
+/* Minimum pause between walks for changes that events do not report in full, in milliseconds and as
+ * a multiple of the duration of the walk. A ticket ends the pause. */
+#define NEEDED_WALK_MS_MIN 10000
+#define NEEDED_WALK_WALKS 50
+
+/* Interval at which source roots are checked, files without a name purged and failures retried. */
+#define TICK_MS 2000
+
+/* Margin for times of files. File systems take times from a coarse clock, which lags by at most one
+ * tick (10 ms). */
+#define CLOCK_MARGIN_NS (20 * MS_NS)
+
+struct follower {
+	struct follower_settings settings;
+	struct ingest_hooks hooks;
+	struct ingest ingest; /* for rechecks */
+	struct watch *watch; /* NULL: all sources are polled */
+	struct source_state *sources; /* one for each source */
+	struct recheck_inbox inbox;
+	/* fields used only by the follower thread, and by the main thread before it */
+	struct event_set dirty; /* names to recheck */
+	enum rename_trust trust; /* in the renames of the next round of rechecks */
+	struct event_set earlier; /* events of the last round of rechecks */
+	/* monotonic times of the last walk of polled sources, walk of all sources, and tick */
+	uint64_t polled_ns, rescanned_ns, ticked_ns;
+	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
+	uint64_t next_tick_ns; /* latest start of the next round */
+	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
+	bool purge; /* files have possibly lost their last name */
+	bool purge_due; /* as soon as that is possible, the index forgets these files */
+	/* a name was removed from the index since the walks of sources without events began, and
+	 * not by these walks if they notice moves: it was possibly moved past them */
+	atomic_bool lost_names;
+	int64_t moved_ns; /* as in struct ingest_result, of the last walks of these sources */
+	int problem; /* last reported problem: positive errno, or 0 */
+	struct currency currency; /* written by several threads */
+	uint64_t reported_unwatched; /* last reported number of directories without a watch */
+
+	struct ticket_worker worker; /* its lock also guards all fields below */
+	struct backoff failing; /* unreadable directories that are retried */
+	struct event_set not_entered; /* mount points: no event reports their attributes */
+	bool woken; /* a request or an event waits */
+};
+
+/* ---- linked files -------------------------------------------------------------------- */
 
 /* Files that were changed by a hard link outside of the sources. One thread. */
 
@@ -72,21 +132,297 @@ static int linked_files_note(const struct sources *sources, const struct event_s
 	return r;
 }
 
-/* ---- follower ------------------------------------------------------------------------------- */
+/* ---- hooks --------------------------------------------------------------------------- */
 
-/* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
- * bounds the wait while a program keeps moving directories. */
-#define ROUNDS_MAX 64
-/* Maximum number of rounds in a row without a new event. */
-#define STUCK_ROUNDS 4
+static void enter(void *context, uint32_t source, int fd, uint64_t dir)
+{
+	struct follower *follower = context;
+	struct source_state *states = &follower->sources[source];
+	uint64_t known = 0;
+	int r;
 
-/* Minimum pause between walks for changes that events do not report in full, in milliseconds and as
- * a multiple of the duration of the walk. A ticket ends the pause. */
-#define NEEDED_WALK_MS_MIN 10000
-#define NEEDED_WALK_WALKS 50
+	if (states->polled)
+		return;
+	r = watch_add(follower->watch, source, fd, dir, &known);
+	if (r == WATCH_KNOWN)
+		watch_renumber(follower->watch, source, known, dir);
+	/* after any other error, the directory cannot be read or was removed, and needs no watch */
+	if (r == WATCH_FULL || r == -ENOMEM)
+		atomic_fetch_add(&states->unwatched, 1);
+}
 
-/* Interval at which source roots are checked, files without a name purged and failures retried. */
-#define TICK_MS 2000
+static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
+{
+	struct follower *follower = context;
+	uint64_t known = new_dir;
+
+	if (follower->sources[source].polled ||
+	    watch_add(follower->watch, source, fd, new_dir, &known) != WATCH_KNOWN)
+		return new_dir;
+	return known;
+}
+
+static void retry(void *context, const struct recheck *recheck)
+{
+	struct follower *follower = context;
+
+	recheck_inbox_add(&follower->inbox, recheck, true);
+}
+
+static void add_recheck(void *context, const struct recheck *recheck)
+{
+	struct follower *follower = context;
+
+	recheck_inbox_add(&follower->inbox, recheck, false);
+}
+
+/* fanotify reports writes in a directory that is not watched yet, by the inode of the file. So
+ * links in a new directory need no walk. */
+static void needs_walk(void *context, uint32_t source, enum walk_cause cause)
+{
+	struct follower *follower = context;
+
+	if (cause == WALK_FOR_NEW_DIR && !follower->sources[source].polled &&
+	    watch_reports_links(follower->watch, source))
+		return;
+	source_states_require_walk(follower->sources, follower->ingest.sources, source);
+}
+
+/* Notes a mount point. If memory runs out, the next walk notes it again. */
+static void not_entered(void *context, uint64_t dir, struct name name)
+{
+	struct follower *follower = context;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	(void)!event_set_add(&follower->not_entered, dir, name.bytes, name.length, EVENT_NAME);
+	pthread_mutex_unlock(&follower->worker.lock);
+}
+
+static enum rename_trust trust(void *context)
+{
+	struct follower *follower = context;
+
+	if (source_states_need_walk(follower->sources, follower->ingest.sources->count))
+		return RENAME_NEEDS_WALK;
+	return follower->watch && watch_has_written(follower->watch) ? RENAME_UNTRUSTED
+								     : RENAME_TRUSTED;
+}
+
+static bool has_new_rival(void *context, uint64_t size)
+{
+	const struct follower *follower = context;
+
+	return lanes_have_new_rival(follower->settings.lanes, size);
+}
+
+static void failed(void *context, uint64_t dir)
+{
+	struct follower *follower = context;
+	int r;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	r = backoff_failed(&follower->failing, dir, clock_monotonic_ns());
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (r < 0)
+		recheck_inbox_add_rescan(&follower->inbox);
+}
+
+static void recheck_file(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	follower_recheck_file(follower, file);
+	lanes_note_moved(follower->settings.lanes);
+}
+
+/* Returns the hooks, with the follower as context. */
+static struct ingest_hooks hooks_of(struct follower *follower)
+{
+	return (struct ingest_hooks){.enter = enter,
+				     .identify = identify,
+				     .retry = retry,
+				     .add_recheck = add_recheck,
+				     .needs_walk = needs_walk,
+				     .not_entered = not_entered,
+				     .trust = trust,
+				     .has_new_rival = has_new_rival,
+				     .failed = failed,
+				     .recheck_file = recheck_file,
+				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,
+				     .context = follower};
+}
+
+/* ---- trust in renames ---------------------------------------------------------------- */
+
+/* Renames become untrusted if a write was possibly reported under a name that no recheck covers.
+ * They become trusted again when all names are rechecked and no new event has arrived. */
+
+/* Sets how far renames are trusted in the next round of rechecks. Adds EVENT_REPLACED to names that
+ * had an event in the last round as well. */
+static void update_trust(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+	struct event_set *events = &follower->dirty;
+	bool lost = events->overflowed || events->has_unknown_dir;
+
+	events->has_unknown_dir = false;
+	event_set_note_replaced(events, &follower->earlier);
+	event_set_reset(&follower->earlier);
+	/* no rename can give a name to a file without one if the index has no such file */
+	if (events->count == 0 && !follower->purge)
+		follower->trust = RENAME_TRUSTED;
+	if (lost) /* any file was possibly written to */
+		source_states_require_walk_all(follower->sources, count);
+	if (lost || source_states_need_walk(follower->sources, count))
+		rename_trust_lower(&follower->trust, RENAME_NEEDS_WALK);
+}
+
+/* Returns whether no file without a name exists in a watched directory. If such a file exists, it
+ * was renamed during each of its rechecks, so an event of its present name waits. */
+static bool names_are_quiet(const struct follower *follower)
+{
+	return !event_set_has_names(&follower->dirty) &&
+	       !source_states_need_walk(follower->sources, follower->ingest.sources->count);
+}
+
+/* If a purge is due, deletes the files without a name from the index. Must be called after events
+ * were taken and before they are applied. Does nothing if such a file possibly still exists, unless
+ * the index has very many of them. Returns 0 or -errno. */
+static int purge_if_due(struct follower *follower)
+{
+	struct catalog *catalog = follower->ingest.catalog;
+	bool purges = follower->purge_due && names_are_quiet(follower);
+	int r = 0;
+
+	if (follower->purge_due && !purges)
+		r = ingest_has_many_orphans(catalog, &purges);
+	if (r == 0 && purges)
+		r = ingest_purge(catalog);
+	if (r < 0 || !purges)
+		return r;
+	follower->purge = follower->purge_due = false;
+	update_trust(follower);
+	return 0;
+}
+
+/* ---- retries of directories that could not be read ----------------------------------- */
+
+static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
+{
+	struct catalog_totals totals = {0};
+	int error = 0, r;
+
+	if (dir == BACKOFF_ALL)
+		r = catalog_get_totals(reader, &totals);
+	else
+		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
+	*fails = totals.errors > 0 || ingest_error_is_temporary(error);
+	return r;
+}
+
+/* Requests a retry of a directory that could not be read. For BACKOFF_ALL, sets *all: all sources
+ * have to be walked. If the directory was read meanwhile, its wait ends, after one more listing for
+ * quarantine names that a recheck of single names left out. If not, its backoff grows now, as the
+ * retry does not report a success. */
+static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir,
+		     bool *all)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool fails;
+	int r = still_fails(reader, dir, &fails);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&follower->worker.lock);
+	if (fails)
+		r = backoff_failed(&follower->failing, dir, now_ns);
+	else
+		backoff_done(&follower->failing, dir, now_ns);
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (dir == BACKOFF_ALL) {
+		*all |= fails;
+		return r;
+	}
+	return r < 0 ? r : event_set_add(&follower->dirty, dir, NULL, 0, EVENT_LISTING);
+}
+
+/* Requests retries of directories whose backoff has ended. Sets *all if all sources have to be
+ * walked, and leaves it else. Returns 0 or -errno. */
+static int note_failed(struct follower *follower, bool *all)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct due_files dirs = {0};
+	int r;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs);
+	backoff_sweep(&follower->failing, clock_monotonic_ns());
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (r == 0 && dirs.count > 0)
+		r = catalog_read_begin(follower->ingest.catalog, &reader);
+	for (size_t i = 0; r == 0 && i < dirs.count; i++)
+		r = retry_dir(follower, reader, dirs.list[i], all);
+	free(dirs.list);
+	return r;
+}
+
+/* ---- names that were possibly moved past the walks of sources without events --------- */
+
+/* Returns the source with this root, or NULL if there is none or events report all its changes. */
+static struct source *find_walked(const struct follower *follower, uint64_t root)
+{
+	const struct sources *sources = follower->ingest.sources;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		if (sources->list[i].root == root)
+			return source_state_is_walked(&follower->sources[i]) ? &sources->list[i]
+									     : NULL;
+	}
+	return NULL;
+}
+
+/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks:
+ * from a source that is walked later to one that is walked already. Returns 0 or -errno. */
+static int walk_trees(struct follower *follower, const struct recheck_plan *plan)
+{
+	const struct sources *sources = follower->ingest.sources;
+	bool moved = false;
+	int r = 0;
+
+	follower->ingest.moves_since_ns = clock_file_ns();
+	for (size_t i = 0; r == 0 && i < plan->tree_count; i++) {
+		bool lost = atomic_load(&follower->lost_names);
+		struct source *source;
+
+		r = ingest_recheck(&follower->ingest, &plan->list[i], 1);
+		/* the walk counts the directories without a watch */
+		source = find_walked(follower, plan->list[i].dir);
+		if (!source || r < 0)
+			continue;
+		/* elsewhere, times of folders prove less: servers have clocks of their own */
+		if (!follower->ingest.result.of_other_host)
+			atomic_store(&follower->lost_names, lost);
+		moved |= follower->ingest.result.moved;
+		if (!moved)
+			atomic_store(&source->moved, false);
+		if (follower->moved_ns < follower->ingest.result.moved_ns)
+			follower->moved_ns = follower->ingest.result.moved_ns;
+	}
+	follower->ingest.moves_since_ns = 0;
+	if (moved)
+		source_states_note_moved(follower->sources, sources);
+	return r;
+}
+
+/* Notes names that were removed from the index since the walks began, and not by these walks, as
+ * possibly moved past them. For a ticket. */
+static void note_lost(struct follower *follower)
+{
+	if (atomic_exchange(&follower->lost_names, false))
+		source_states_note_moved(follower->sources, follower->ingest.sources);
+}
+
+/* ---- commits ------------------------------------------------------------------------- */
 
 void follower_note_commit(struct follower *follower, const struct commit_delta *delta)
 {
@@ -120,7 +456,7 @@ void follower_barrier_again(struct follower *follower, uint64_t ticket)
 	ticket_worker_request(&follower->worker, ticket);
 }
 
-/* ---- requests of other threads --------------------------------------------------------- */
+/* ---- requests of other threads ------------------------------------------------------- */
 
 /* Wakes the thread, so that it takes events and requests. Any thread; context is the follower. */
 static void wake(void *context)
@@ -234,7 +570,7 @@ static int take_all(struct follower *follower)
 	if (r == 0)
 		r = take_inbox(follower);
 	check_roots(follower);
-	follower_update_trust(follower);
+	update_trust(follower);
 	if (follower->dirty.overflowed)
 		follower->ingest.trusts_signatures = false;
 	if (r == 0)
@@ -262,19 +598,19 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 			size_t count)
 {
 	CLEANUP_BYTES struct bytes written = {0};
-	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.trust = follower->trust.level};
+	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.trust = follower->trust};
 	struct ingest *ingest = &follower->ingest;
 	int r = written_files_hide(ingest->catalog, list, count, &plan.trust, &written);
 
 	if (r < 0)
 		return r;
 	note_written(follower, &written);
-	follower->trust.level = plan.trust;
+	follower->trust = plan.trust;
 	r = recheck_plan_make(&plan, ingest->sources, list, count);
 	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.has_moved_out))
 		source_states_require_walk_all(follower->sources, ingest->sources->count);
 	if (r == 0 && plan.tree_count > 0)
-		r = follower_walk_trees(follower, &plan);
+		r = walk_trees(follower, &plan);
 	if (follower->dirty.has_moved_out)
 		atomic_store(&follower->lost_names, true);
 	if (r == 0 && plan.count > plan.tree_count)
@@ -293,8 +629,11 @@ static int recheck_once(struct follower *follower)
 
 	if (r == 0)
 		r = recheck_list(follower, list, count);
-	if (r == 0 || r == -ESTALE || r == -ELOOP)
-		rename_trust_finish_round(&follower->trust, &follower->dirty);
+	if (r == 0 || r == -ESTALE || r == -ELOOP) {
+		event_set_reset(&follower->earlier);
+		follower->earlier = follower->dirty;
+		follower->dirty = (struct event_set){0};
+	}
 	if (r == -ESTALE || r == -ELOOP) {
 		log_debug("cannot apply moves: %s; walking all sources", error_text(r));
 		r = note_all_sources(follower);
@@ -314,7 +653,7 @@ static int catch_up(struct follower *follower)
 		before = after;
 		r = take_all(follower);
 		if (r == 0)
-			r = follower_purge_if_due(follower);
+			r = purge_if_due(follower);
 		if (r < 0 || follower->dirty.count == 0)
 			break;
 		if (follower->watch)
@@ -327,6 +666,19 @@ static int catch_up(struct follower *follower)
 			break;
 	}
 	return r;
+}
+
+/* Notes that all names were rechecked: events are applied, and requested walks have ended. */
+static void note_applied(struct follower *follower)
+{
+	struct currency *currency = &follower->currency;
+
+	if (follower->dirty.count > 0 || follower->dirty.overflowed)
+		return;
+	currency_note_applied(currency);
+	atomic_store(&currency->checked_s,
+		     source_states_note_walked(follower->sources, follower->ingest.sources,
+					       clock_now().tv_sec));
 }
 
 int follower_catch_up(struct follower *follower)
@@ -343,7 +695,7 @@ int follower_catch_up(struct follower *follower)
 		source_states_note_moved(follower->sources, &indexing->sources);
 	r = catch_up(follower);
 	if (r == 0)
-		follower_note_applied(follower);
+		note_applied(follower);
 	/* the watches suffice for all directories; until now, a group could replace them */
 	if (follower->watch)
 		watch_close_reserve(follower->watch);
@@ -422,7 +774,7 @@ static int note_due(struct follower *follower, bool awaited)
 
 	follower->purge_due |= tick && follower->purge;
 	if (tick)
-		r = follower_note_failed(follower, &all);
+		r = note_failed(follower, &all);
 	rescan = is_due(&follower->rescanned_ns, settings->rescan_ms);
 	if (r == 0 && (all || rescan))
 		r = note_all_sources(follower);
@@ -488,7 +840,7 @@ static int walk_for_ticket(struct follower *follower)
 
 	for (int i = 0; r == 0 && i < 2; i++) {
 		r = catch_up(follower); /* events that arrived during the walks */
-		follower_note_lost(follower);
+		note_lost(follower);
 		/* where times are rounded, a source that changes all the time is waited for once */
 		if (i > 0 && (!source_states_lack_moved(follower->ingest.sources) ||
 			      follower->moved_ns > clock_file_ns()))
@@ -503,7 +855,7 @@ static int walk_for_ticket(struct follower *follower)
  * from the index, and renames are trusted again. */
 static int recheck_once_more(struct follower *follower)
 {
-	if (!follower->purge && follower->trust.level == RENAME_TRUSTED)
+	if (!follower->purge && follower->trust == RENAME_TRUSTED)
 		return 0;
 	follower->purge_due = true;
 	return catch_up(follower);
@@ -524,9 +876,9 @@ static int follow_once(struct follower *follower, bool awaited)
 	if (r == 0 && awaited)
 		r = recheck_once_more(follower);
 	if (awaited)
-		follower_note_lost(follower);
+		note_lost(follower);
 	if (r == 0)
-		follower_note_applied(follower);
+		note_applied(follower);
 	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);
 }
 
@@ -556,12 +908,39 @@ static void *follow(void *context)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-static void recheck_file(void *context, uint64_t file)
+/* Returns whether the index is known to have more directories than the user can watch. */
+static bool exceeds_watches(const struct follower *follower)
 {
-	struct follower *follower = context;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct catalog_totals totals = {0};
 
-	follower_recheck_file(follower, file);
-	lanes_note_moved(follower->settings.lanes);
+	return catalog_read_begin(follower->settings.indexing->catalog, &reader) == 0 &&
+	       catalog_get_totals(reader, &totals) == 0 &&
+	       totals.directories > inotify_watches_max().max;
+}
+
+/* Opens the event queues of the sources that are not polled. If that is impossible and the mode is
+ * FOLLOW_AUTO, all sources are polled. Returns 0 or -errno. */
+static int open_watch(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+	const struct watch_settings settings = {
+		.queues = source_states_queues(follower->sources, count),
+		.groups = follower->settings.groups->list,
+		.prefers_fanotify =
+			follower->settings.mode == FOLLOW_FANOTIFY || exceeds_watches(follower),
+		.wake = wake,
+		.context = follower,
+	};
+	int r = settings.queues > 0 ? watch_new(&follower->watch, &settings) : 0;
+
+	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
+		return r;
+	log_warning("cannot watch for changes: %s; walking all sources every %u s; see 'twinfs "
+		    "doctor'",
+		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000));
+	source_states_poll_all(follower->sources, count);
+	return 0;
 }
 
 int follower_new(struct follower **follower, const struct follower_settings *settings)
@@ -573,8 +952,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
-	made->hooks = follower_hooks(made);
-	made->hooks.recheck_file = recheck_file;
+	made->hooks = hooks_of(made);
 	made->purge = true; /* by the first walk */
 	made->next_walk_ns = clock_monotonic_ns() + NEEDED_WALK_MS_MIN * MS_NS;
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
@@ -583,7 +961,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	made->ingest.sources = &indexing->sources;
 	r = source_states_new(&made->sources, &indexing->sources, settings->mode);
 	if (r == 0)
-		r = follower_open_watch(made, wake);
+		r = open_watch(made);
 	if (r < 0) {
 		follower_free(made);
 		return r;
@@ -611,11 +989,41 @@ void follower_free(struct follower *follower)
 		return;
 	watch_free(follower->watch);
 	event_set_reset(&follower->dirty);
-	rename_trust_free(&follower->trust);
+	event_set_reset(&follower->earlier);
 	backoff_free(&follower->failing);
 	event_set_reset(&follower->not_entered);
 	recheck_inbox_deinit(&follower->inbox);
 	free(follower->sources);
 	ticket_worker_deinit(&follower->worker);
 	free(follower);
+}
+
+/* ---- state --------------------------------------------------------------------------- */
+
+const char *follower_watch_name(const struct follower *follower)
+{
+	struct watch_figures figures;
+
+	if (follower->settings.mode == FOLLOW_NONE)
+		return "none";
+	if (!follower->watch)
+		return "poll";
+	watch_figures(follower->watch, &figures);
+	return 2 * figures.fanotify_queues > figures.queues ? "fanotify" : "inotify";
+}
+
+bool follower_sees_all(const struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (source_state_is_walked(&follower->sources[i]))
+			return false;
+	}
+	return !source_states_need_walk(follower->sources, count);
+}
+
+const struct currency *follower_currency(const struct follower *follower)
+{
+	return &follower->currency;
 }

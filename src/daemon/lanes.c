@@ -20,12 +20,11 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "catalog/commit_delta.h"
-#include "daemon/duty_cycle.h"
 #include "daemon/ticket_worker.h"
 #include "index/indexing.h"
 #include "sharing/mapping.h"
 
-/* ---- mapper --------------------------------------------------------------------------------- */
+/* ---- mapper -------------------------------------------------------------------------- */
 
 /* The thread that maps the extents of groups whose members changed (sharing/mapping.h), so that the
  * view shows how many bytes their redundant copies would free.
@@ -53,7 +52,7 @@ struct mapper_settings {
  *	a ticket		up to BARRIER_ROUNDS runs --> settings.barrier_reached
  *	again_ns		another run, for bytes that were not on the disk
  *	mapper_begin()		a run --> settings.mapped
- *	the end of a pause	(duty_cycle.h after each run, RETRY_MS after a failure)
+ *	the end of a pause	(ticket_worker.h after each run, RETRY_MS after a failure)
  */
 
 /* Pause after a failure, which is usually a full disk. */
@@ -265,7 +264,7 @@ static void mapper_free(struct mapper *mapper)
 	free(mapper);
 }
 
-/* ---- lanes ---------------------------------------------------------------------------------- */
+/* ---- lanes --------------------------------------------------------------------------- */
 
 /* Smallest size of a large file. At 100 MB/s a disk reads two files below this size in about
  * 160 ms. */

@@ -2,15 +2,42 @@
 #ifndef DAEMON_RECHECK_PLAN_H
 #define DAEMON_RECHECK_PLAN_H
 
-/* Plan of a round of the follower: turns events of names into rechecks of directories. One thread.
- */
+/* What a round of the follower does with events of names: first hides the files that were possibly
+ * written to, then plans rechecks of directories. One thread. */
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
+#include "catalog/catalog.h"
 #include "ingest/ingest.h"
 #include "source/source.h"
 #include "watch/name_event.h"
+
+/* Lowers the trust in renames to this level, unless it is lower already. */
+static inline void rename_trust_lower(enum rename_trust *trust, enum rename_trust level)
+{
+	if (*trust < level)
+		*trust = level;
+}
+
+/* A file that was possibly written to. */
+struct written_file {
+	uint64_t file;
+	bool closed; /* every known writer has closed it */
+};
+
+/* Finds the files by their names in the index. Commits that their contents are unknown.
+ *
+ * list		from event_set_list()
+ * trust	lowered to RENAME_UNTRUSTED if a write possibly belongs to another name
+ * written	receives a struct written_file for each of these files
+ *
+ * Returns 0 or -errno. */
+MUST_CHECK int written_files_hide(struct catalog *catalog, const struct name_events *const *list,
+				  size_t count, enum rename_trust *trust, struct bytes *written);
 
 struct recheck_plan {
 	/* Each directory occurs once. Directories with RECHECK_TREE are first. Each of them is

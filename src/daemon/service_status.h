@@ -17,7 +17,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/progress.h"
-#include "daemon/service_manager.h"
+#include "daemon/readiness.h"
 
 struct indexing;
 struct service_status;

@@ -2,7 +2,8 @@
 #ifndef DAEMON_SOURCE_STATE_H
 #define DAEMON_SOURCE_STATE_H
 
-/* How each source is followed. Fields that are not atomic are constant once threads run. */
+/* How each source is followed, and whether its root is still there. Fields that are not atomic are
+ * constant once threads run. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,6 +12,8 @@
 
 #include "base/attributes.h"
 #include "source/source.h"
+#include "watch/fanotify_group.h"
+#include "watch/watch.h"
 
 enum follower_mode {
 	/* for each source: inotify if it reports all changes, else poll; fanotify if inotify has
@@ -77,5 +80,46 @@ int64_t source_states_note_walked(struct source_state *list, const struct source
 
 /* Returns the number of directories without a watch in all sources that are not polled. */
 uint64_t source_states_unwatched(struct source_state *list, size_t count);
+
+/* ---- fanotify groups ----------------------------------------------------------------- */
+
+/* The fanotify groups of the sources. The daemon opens them before it drops its rights. */
+
+/* One group for each source that can be watched: group n is of source n. */
+struct fanotify_groups {
+	struct fanotify_group list[WATCH_QUEUES_MAX];
+};
+
+/* Makes a struct in which no group is open. */
+void fanotify_groups_init(struct fanotify_groups *groups);
+
+/* Opens groups.
+ *
+ * mode		with FOLLOW_FANOTIFY, opens a group for every source, or fails. With FOLLOW_AUTO,
+ *		opens groups where that is possible. Otherwise, opens none.
+ *
+ * Returns 0 or -errno, which is logged. */
+MUST_CHECK int fanotify_groups_open(struct fanotify_groups *groups, const struct sources *sources,
+				    enum follower_mode mode);
+
+/* Closes the groups that watch_new() has not taken. Must be called after fanotify_groups_init(). */
+void fanotify_groups_close(struct fanotify_groups *groups);
+
+/* ---- source roots -------------------------------------------------------------------- */
+
+/* Checks of the source roots: whether each is still the directory at its path. One thread. */
+
+/* Examines the path of each source. A source that was removed, moved, unmounted or hidden by
+ * another mount is marked missing, and its index entries stay unchanged. If the path leads to a new
+ * directory on the same file system, this directory replaces the old root. But a new directory that
+ * is empty, while the index has names in the source, counts as missing. So does a root that cannot
+ * be listed because its device does not work. The root of a missing source whose mount was detached
+ * is closed, so that its disk is not in use any more.
+ *
+ * watch	NULL if all sources are polled
+ *
+ * Returns a mask: bit n is set if source n, at most 63, must be walked again. Further sources are
+ * polled. Logs each source that becomes missing or is back. */
+uint64_t source_roots_check(const struct sources *sources, struct watch *watch);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
 #include "daemon/recheck_plan.h"
-#include "daemon/written_files.h"
 #include "source/source.h"
 #include "watch/event_set.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture.h"
-#include "daemon/source_roots.h"
+#include "daemon/source_state.h"
 #include "ingest/tree.h"
 
 /* Checks the sources and the logged line; expected "": no line is logged. Returns the sources to
