@@ -11,9 +11,9 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 #include "view/copy_name.h"
-#include "view/listing_cookie.h"
 #include "view/node.h"
 #include "view/node_ops.h"
+#include "view/permutation.h"
 #include "view/stat.h"
 
 /* The cookie in the name of a source's root, which no entry has. */

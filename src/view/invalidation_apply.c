@@ -29,9 +29,8 @@
 #include "view/node_ops.h"
 #include "view/query.h"
 #include "view/ranks.h"
-#include "view/source_path.h"
 
-/* ---- event lines ---------------------------------------------------------------------------- */
+/* ---- event lines --------------------------------------------------------------------- */
 
 /* Invalidations as lines of .twinfs/events. Any thread. */
 
@@ -234,7 +233,7 @@ static int event_lines_add(struct view *view, const struct invalidation *invalid
 	return event_log_append(&view->events, &lines.text, invalidation->time);
 }
 
-/* ---- invalidation apply --------------------------------------------------------------------- */
+/* ---- invalidation apply -------------------------------------------------------------- */
 
 /* The kinds by which a directory of a source is shown once. In folders/ it can be shown several
  * times (node.h). */
@@ -569,7 +568,7 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 /* Handles a changed file. If the content of a regular file became unknown, its names refer to
  * another node. For other kinds of files, the delta does not show whether this is so, and every
  * change counts. If the attributes changed, the file counts as cached even if only a
- * directory of its names is marked (mount/cached_marks.h): a running lookup marks the directory
+ * directory of its names is marked (mount/kernel_cache.h): a running lookup marks the directory
  * first, then the file. The node of the previous version is also
  * invalidated, as it can be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, const void *change)

@@ -7,7 +7,7 @@
  * therefore becomes another node. Pages of the old and of the new content never share an inode in
  * the kernel. A number is used again after 4096 versions. The higher bits of the version are the
  * generation of the inode (fuse_entry_param). By the generation, the kernel distinguishes versions
- * with equal numbers (mount/generations.h).
+ * with equal numbers (mount/kernel_cache.h).
  *
  * In folders/, a directory occurs below each of its parents that equals another folder. The kernel
  * allows only one name for the inode of a directory, so each occurrence has a node: for a directory

@@ -82,13 +82,9 @@ MUST_CHECK int groups_list(const struct view_query *query, uint64_t after, view_
 			   void *context);
 
 /* Writes the name of an entry in the folder of its group. kept: with the mark of the kept copy.
- * Returns 0 or -errno. In group_walk.c. */
+ * Returns 0 or -errno. */
 MUST_CHECK int group_copy_name(const struct view_query *query, const struct entry_record *entry,
 			       bool kept, char name[static COPY_NAME_SIZE]);
-
-/* The list operation of folders in dups/; in group_walk.c. */
-MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
-			       view_emit_fn *emit, void *context);
 
 /* Finds the entry of a copy's name without the mark. The file can be in another group; it can be a
  * directory. kept: the name is that after the mark. Returns 0, -ENOENT or another -errno. */
@@ -98,5 +94,14 @@ MUST_CHECK int group_find_copy(const struct view_query *query, const char *name,
 /* Appends the target of a link, for content.c. Returns 0, -ENOENT if the group does not exist, or
  * another -errno. */
 MUST_CHECK int by_size_target(const struct view_query *query, uint64_t node, struct bytes *target);
+
+/* Appends the absolute path of a directory of a source, or of a file by its first name. Returns 0,
+ * -ENOENT if the node no longer exists, or another -errno. */
+MUST_CHECK int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path);
+
+/* Like source_path_of, for the caller of a query, who can reach the node. Of a file with several
+ * names, appends the preferred one by which the caller finds it (view/access.h). Returns -ENODATA
+ * if there is no such name. */
+MUST_CHECK int source_path_for(const struct view_query *query, uint64_t node, struct bytes *path);
 
 #endif

@@ -44,7 +44,6 @@
 #include "view/directory_paths.h"
 #include "view/event_log.h"
 #include "view/folder_figures.h"
-#include "view/known_numbers.h"
 #include "view/listing_times.h"
 #include "view/ranking.h"
 #include "view/visible_cache.h"
@@ -148,7 +147,7 @@ struct view {
 	_Atomic unsigned int reports; /* running calls of hooks.report */
 
 	struct event_log events;
-	uint64_t cookie_secret; /* random, see listing_cookie.h */
+	uint64_t cookie_secret; /* random, see permutation.h */
 	uint64_t inode_secret; /* secret of view_inode() */
 	struct listing_times times;
 	struct ranking ranking; /* of by-size/ */

@@ -10,7 +10,6 @@
 #include "catalog/scan.h"
 #include "view/access.h"
 #include "view/caller.h"
-#include "view/known_numbers.h"
 #include "view/visible_cache.h"
 
 /* Groups of at most this many inodes are not cached. */
@@ -149,7 +148,7 @@ enum {
 };
 
 /* Finds a group of the caller among the first groups of this hash, by its ordinal in the index or
- * by the number that the caller knows (known_numbers.h).
+ * by the number that the caller knows (visible_cache.h).
  * Returns 0 and fills in asked, -ENOENT if the caller has no such group, GROUPS_MORE, or -errno. */
 static int find_among_few(const struct view_query *query, struct hash128 hash,
 			  struct numbered *asked, struct group_record *group)

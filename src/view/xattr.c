@@ -23,7 +23,6 @@
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/query.h"
-#include "view/source_path.h"
 #include "view/view.h"
 #include "view/visible_copies.h"
 

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "twinfs/format.h"
-#include "view/rank_name.h"
+#include "view/ranks.h"
 
 static bool has_zeros_only(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
-#include "view/rank_name.h"
 #include "view/rank_text.h"
+#include "view/ranks.h"
 
 /* Groups of two files each; sizes[i] bytes of group i are reclaimable. */
 struct ranked_groups {

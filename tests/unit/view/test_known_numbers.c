@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "unit_test.h"
-#include "view/known_numbers.h"
+#include "view/visible_cache.h"
 
 static const struct number_key key = {.caller = 1, .hash = {2, 3}, .generation = 4};
 

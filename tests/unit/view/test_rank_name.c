@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "unit_test.h"
-#include "view/rank_name.h"
 #include "view/rank_text.h"
+#include "view/ranks.h"
 
 static char name[RANK_NAME_SIZE];
 
