@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/text_list.h"
 
 struct option_rule {
 	const char *name;
@@ -13,7 +14,7 @@ struct option_rule {
 	const char *reason;
 };
 
-/* Known items. A name that ends with "=" matches any value. */
+/* Items with an effect, and refused ones. A name that ends with "=" matches any value. */
 static const struct option_rule rules[] = {
 	/* libfuse, the kernel, SELinux */
 	{"context=", MOUNT_OPTION_FUSE, NULL},
@@ -36,66 +37,40 @@ static const struct option_rule rules[] = {
 	{"rbind", MOUNT_OPTION_REFUSED, "a view cannot be bind-mounted with this option"},
 	{"remount", MOUNT_OPTION_REFUSED, "unmount the view and mount it again"},
 	{"subtype=", MOUNT_OPTION_REFUSED, "the type of a view must be fuse.twinfs"},
-
-	/* for mount(8) and systemd only */
-	{"_netdev", MOUNT_OPTION_IGNORED, NULL},
-	{"auto", MOUNT_OPTION_IGNORED, NULL},
-	{"comment=", MOUNT_OPTION_IGNORED, NULL},
-	{"defaults", MOUNT_OPTION_IGNORED, NULL},
-	{"group", MOUNT_OPTION_IGNORED, NULL},
-	{"helper=", MOUNT_OPTION_IGNORED, NULL},
-	{"loud", MOUNT_OPTION_IGNORED, NULL},
-	{"noauto", MOUNT_OPTION_IGNORED, NULL},
-	{"nofail", MOUNT_OPTION_IGNORED, NULL},
-	{"nogroup", MOUNT_OPTION_IGNORED, NULL},
-	{"noowner", MOUNT_OPTION_IGNORED, NULL},
-	{"nouser", MOUNT_OPTION_IGNORED, NULL},
-	{"nousers", MOUNT_OPTION_IGNORED, NULL},
-	{"owner", MOUNT_OPTION_IGNORED, NULL},
-	{"silent", MOUNT_OPTION_IGNORED, NULL},
-	{"uhelper=", MOUNT_OPTION_IGNORED, NULL},
-	{"user", MOUNT_OPTION_IGNORED, NULL},
-	{"user=", MOUNT_OPTION_IGNORED, NULL},
-	{"users", MOUNT_OPTION_IGNORED, NULL},
-
-	/* properties that every view has, or that have no effect on a read-only view */
-	{"async", MOUNT_OPTION_IGNORED, NULL},
-	{"atime", MOUNT_OPTION_IGNORED, NULL},
-	{"default_permissions", MOUNT_OPTION_IGNORED, NULL},
-	{"dev", MOUNT_OPTION_IGNORED, NULL},
-	{"diratime", MOUNT_OPTION_IGNORED, NULL},
-	{"dirsync", MOUNT_OPTION_IGNORED, NULL},
-	{"exec", MOUNT_OPTION_IGNORED, NULL},
-	{"iversion", MOUNT_OPTION_IGNORED, NULL},
-	{"lazytime", MOUNT_OPTION_IGNORED, NULL},
-	{"mand", MOUNT_OPTION_IGNORED, NULL},
-	{"noatime", MOUNT_OPTION_IGNORED, NULL},
-	{"nodev", MOUNT_OPTION_IGNORED, NULL},
-	{"nodiratime", MOUNT_OPTION_IGNORED, NULL},
-	{"noiversion", MOUNT_OPTION_IGNORED, NULL},
-	{"nolazytime", MOUNT_OPTION_IGNORED, NULL},
-	{"nomand", MOUNT_OPTION_IGNORED, NULL},
-	{"norelatime", MOUNT_OPTION_IGNORED, NULL},
-	{"nostrictatime", MOUNT_OPTION_IGNORED, NULL},
-	{"nosuid", MOUNT_OPTION_IGNORED, NULL},
-	{"relatime", MOUNT_OPTION_IGNORED, NULL},
-	{"ro", MOUNT_OPTION_IGNORED, NULL},
-	{"rw", MOUNT_OPTION_IGNORED, NULL},
-	{"strictatime", MOUNT_OPTION_IGNORED, NULL},
-	{"suid", MOUNT_OPTION_IGNORED, NULL},
-	{"sync", MOUNT_OPTION_IGNORED, NULL},
 };
+
+/* Ignored items: those that only mount(8) and systemd use, and those that every view has or that
+ * have no effect on a read-only view. */
+static const char ignored[] =
+	/* for mount(8) and systemd */
+	"_netdev,auto,comment=,defaults,group,helper=,loud,noauto,nofail,nogroup,noowner,"
+	"nouser,nousers,owner,silent,uhelper=,user,user=,users,"
+	/* without effect */
+	"async,atime,default_permissions,dev,diratime,dirsync,exec,iversion,lazytime,"
+	"mand,noatime,nodev,nodiratime,noiversion,nolazytime,nomand,norelatime,"
+	"nostrictatime,nosuid,relatime,ro,rw,strictatime,suid,sync";
 
 /* Digits of a number of bytes that fits the 32 bits of the kernel. */
 #define BYTES_DIGITS_MAX 9
 
-static bool matches(const char *name, const char *item)
+static bool matches(const char *name, size_t length, const char *item)
 {
-	size_t length = strlen(name);
+	return strncmp(name, item, length) == 0 &&
+	       (name[length - 1] == '=' || item[length] == '\0');
+}
 
-	if (name[length - 1] == '=')
-		return strncmp(name, item, length) == 0;
-	return strcmp(name, item) == 0;
+static bool is_ignored(const char *item)
+{
+	if (strncmp(item, "x-", 2) == 0 || strncmp(item, "X-", 2) == 0)
+		return true;
+	for (const char *at = ignored; *at; at += *at == ',') {
+		size_t length = list_item_length(at);
+
+		if (matches(at, length, item))
+			return true;
+		at += length;
+	}
+	return false;
 }
 
 /* Returns whether an item is max_read with a value that the kernel refuses. */
@@ -117,13 +92,11 @@ enum mount_option_kind mount_option_classify(const char *item, const char **reas
 		*reason = "it needs a number of bytes, at most 999999999";
 		return MOUNT_OPTION_REFUSED;
 	}
-	if (strncmp(item, "x-", 2) == 0 || strncmp(item, "X-", 2) == 0)
-		return MOUNT_OPTION_IGNORED;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		if (matches(rules[i].name, item)) {
+		if (matches(rules[i].name, strlen(rules[i].name), item)) {
 			*reason = rules[i].reason;
 			return rules[i].kind;
 		}
 	}
-	return MOUNT_OPTION_UNKNOWN;
+	return is_ignored(item) ? MOUNT_OPTION_IGNORED : MOUNT_OPTION_UNKNOWN;
 }
