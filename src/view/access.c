@@ -45,6 +45,43 @@ struct source_root {
 	size_t count;
 };
 
+/* An access to the source. */
+struct attempt {
+	struct source_root root;
+	bool cross_mounts; /* entering other mounts below the root is allowed */
+	const char *path; /* path in the source; "" is the root */
+	int flags; /* flags for the open of the object: O_DIRECTORY or 0 */
+	int access; /* access mode for the object at the path */
+	bool must_list; /* parent directories must be listable, not only searchable */
+};
+
+/* Opens a name in a directory. last: it is that of the object, else that of a directory on its path.
+ */
+typedef int open_name_fn(const struct attempt *attempt, int at, const char *name, bool last);
+
+/* Opens a path name by name. Takes at. */
+static int open_names(const struct attempt *attempt, int at, const char *path,
+		      open_name_fn *open_name)
+{
+	char name[NAME_BYTES_MAX + 1];
+
+	while (at >= 0 && *path) {
+		size_t length = strcspn(path, "/");
+		bool last = path[length] == '\0';
+		int next = -ENAMETOOLONG;
+
+		if (length < sizeof(name)) {
+			memcpy(name, path, length);
+			name[length] = '\0';
+			next = open_name(attempt, at, name, last);
+		}
+		(void)close(at);
+		at = next;
+		path += length + !last;
+	}
+	return at;
+}
+
 /* Finds the mount of a source. Returns 0, or -EACCES if the source is missing. */
 static int source_root_find(struct source_root *root, const struct source *source)
 {
@@ -82,68 +119,38 @@ static bool can_enter(const struct source_root *root, uint64_t mount)
 }
 
 /* Opens a directory in a directory, if its mount can be entered. */
-static int open_next(const struct source_root *root, int at, const char *path, size_t length)
+static int open_entered(const struct attempt *attempt, int at, const char *name, bool last)
 {
-	char name[NAME_MAX + 1];
+	int next = open_beneath(at, name, O_PATH | O_DIRECTORY, true);
 	uint64_t mount;
-	int next;
 
-	if (length >= sizeof(name))
-		return -ENAMETOOLONG;
-	memcpy(name, path, length);
-	name[length] = '\0';
-	next = open_beneath(at, name, O_PATH | O_DIRECTORY, true);
+	(void)last;
 	if (next < 0)
 		return next;
 	mount = mountinfo_of(next);
-	if (can_enter(root, mount) || mount == mountinfo_of(at))
+	if (can_enter(&attempt->root, mount) || mount == mountinfo_of(at))
 		return next;
 	(void)close(next);
 	return -EXDEV;
 }
 
-/* Opens the path directory by directory. Takes at. */
-static int open_by_component(const struct source_root *root, int at)
-{
-	const char *path = root->path + 1;
-
-	while (at >= 0 && *path) {
-		size_t length = strcspn(path, "/");
-		int next = open_next(root, at, path, length);
-
-		(void)close(at);
-		at = next;
-		path += length + (path[length] != '\0');
-	}
-	return at;
-}
-
 /* Opens the root of the source (O_PATH). Returns a descriptor that the caller closes, -EXDEV if a
  * mount that is not in the list is on the path, or another -errno. */
-static int source_root_open(const struct source_root *root)
+static int source_root_open(const struct attempt *attempt)
 {
+	const struct source_root *root = &attempt->root;
 	int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
 	if (top < 0)
 		return -errno;
 	fd = open_beneath(top, root->path + 1, O_PATH | O_DIRECTORY, root->count == 0);
 	if (fd == -EXDEV)
-		return open_by_component(root, top);
+		return open_names(attempt, top, root->path + 1, open_entered);
 	(void)close(top);
 	return fd;
 }
 
 /* ---- as the caller ------------------------------------------------------------------- */
-
-/* An access to the source. */
-struct attempt {
-	struct source_root root;
-	bool cross_mounts; /* entering other mounts below the root is allowed */
-	const char *path; /* path in the source; "" is the root */
-	int flags; /* flags for the open of the object: O_DIRECTORY or 0 */
-	int access; /* access mode for the object at the path */
-	bool must_list; /* parent directories must be listable, not only searchable */
-};
 
 /* access(2) with the effective ids. The C library emulates faccessat(AT_EACCESS) on older kernels
  * from the mode bits alone; the system call does not. */
@@ -156,37 +163,13 @@ static int check_access(int fd, int access)
 }
 
 /* Opens a name in a directory, if the caller can list and search the directory. */
-static int open_found(const struct attempt *attempt, int folder, const char *path, size_t length,
-		      int flags)
+static int open_listed(const struct attempt *attempt, int at, const char *name, bool last)
 {
-	char name[NAME_BYTES_MAX + 1];
-	int r = check_access(folder, R_OK | X_OK);
+	int r = check_access(at, R_OK | X_OK);
 
-	if (r < 0)
-		return r;
-	if (length > NAME_BYTES_MAX)
-		return -ENAMETOOLONG;
-	memcpy(name, path, length);
-	name[length] = '\0';
-	return open_beneath(folder, name, O_PATH | flags, attempt->cross_mounts);
-}
-
-/* Opens the path name by name; each parent directory must be listable. Takes at. */
-static int open_listed(const struct attempt *attempt, int at)
-{
-	const char *path = attempt->path;
-
-	while (at >= 0 && *path) {
-		size_t length = strcspn(path, "/");
-		bool last = path[length] == '\0';
-		int next =
-			open_found(attempt, at, path, length, last ? attempt->flags : O_DIRECTORY);
-
-		(void)close(at);
-		at = next;
-		path += length + !last;
-	}
-	return at;
+	return r < 0 ? r
+		     : open_beneath(at, name, O_PATH | (last ? attempt->flags : O_DIRECTORY),
+				    attempt->cross_mounts);
 }
 
 /* Opens the path; its parent directories must be searchable. Takes at. Opening "" would need the
@@ -207,11 +190,12 @@ static int open_searched(const struct attempt *attempt, int at)
  * the source, or another -errno. */
 static int open_path(const struct attempt *attempt)
 {
-	int fd = source_root_open(&attempt->root), r;
+	int fd = source_root_open(attempt), r;
 
 	if (fd < 0)
 		return fd;
-	fd = attempt->must_list ? open_listed(attempt, fd) : open_searched(attempt, fd);
+	fd = attempt->must_list ? open_names(attempt, fd, attempt->path, open_listed)
+				: open_searched(attempt, fd);
 	if (fd < 0)
 		return fd == -EXDEV ? -EACCES : fd;
 	r = check_access(fd, attempt->access);
