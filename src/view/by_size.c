@@ -86,27 +86,15 @@ static int describe(const struct view_query *query, uint64_t id, bool deep,
 			 &group);
 }
 
-static uint64_t count_groups(const struct catalog_totals *totals)
+static struct rank_order order_of(struct view *view, const struct catalog_totals *totals)
 {
-	return totals->groups;
-}
-
-static uint64_t order_of(const struct catalog_totals *totals)
-{
-	return totals->order;
-}
-
-static struct ranking *ranking_of(struct view *view)
-{
-	return &view->ranking;
+	return (struct rank_order){totals->groups, totals->order, &view->ranking};
 }
 
 const struct ranked by_size_ranked = {
 	.path = "by-size",
 	.node = FIXED_BY_SIZE,
 	.part = NODE_RANKS,
-	.groups = count_groups,
 	.order = order_of,
-	.ranking = ranking_of,
 	.describe = describe,
 };

@@ -74,28 +74,17 @@ static int describe(const struct view_query *query, uint64_t id, bool deep,
 	return name_of(query, &dir, &ranked->name);
 }
 
-static uint64_t count_groups(const struct catalog_totals *totals)
+static struct rank_order order_of(struct view *view, const struct catalog_totals *totals)
 {
-	return totals->folder_groups;
-}
-
-static uint64_t order_of(const struct catalog_totals *totals)
-{
-	return totals->folder_order;
-}
-
-static struct ranking *ranking_of(struct view *view)
-{
-	return &view->folder_ranking;
+	return (struct rank_order){totals->folder_groups, totals->folder_order,
+				   &view->folder_ranking};
 }
 
 const struct ranked folders_ranked = {
 	.path = "folders",
 	.node = FIXED_FOLDERS,
 	.part = NODE_FOLDER_RANKS,
-	.groups = count_groups,
 	.order = order_of,
-	.ranking = ranking_of,
 	.describe = describe,
 };
 

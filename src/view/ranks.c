@@ -92,14 +92,16 @@ struct layout {
 	const struct view_query *query;
 	const struct ranked *ranked;
 	struct catalog_totals totals;
+	struct rank_order order;
 	struct rank_layout ranks;
 };
 
 uint64_t ranked_folders(struct view *view, const struct ranked *ranked,
 			const struct catalog_totals *totals)
 {
-	return ranking_max_folders(ranked->ranking(view),
-				   rank_layout_of(ranked->groups(totals)).folders);
+	struct rank_order order = ranked->order(view, totals);
+
+	return ranking_max_folders(order.ranking, rank_layout_of(order.groups).folders);
 }
 
 static int layout_init(struct layout *layout, const struct view_query *query,
@@ -111,8 +113,9 @@ static int layout_init(struct layout *layout, const struct view_query *query,
 		return expect_record(r);
 	layout->query = query;
 	layout->ranked = ranked;
-	layout->ranks = rank_layout_of(ranked->groups(&layout->totals));
-	(void)ranked_folders(query->view, ranked, &layout->totals);
+	layout->order = ranked->order(query->view, &layout->totals);
+	layout->ranks = rank_layout_of(layout->order.groups);
+	(void)ranking_max_folders(layout->order.ranking, layout->ranks.folders);
 	return 0;
 }
 
@@ -121,8 +124,8 @@ static int layout_init(struct layout *layout, const struct view_query *query,
 /* Starts a walk over groups at this rank. */
 static int scan_ranks(const struct layout *layout, uint64_t rank, struct catalog_scan **scan)
 {
-	return ranking_scan(layout->ranked->ranking(layout->query->view), layout->query->reader,
-			    layout->ranked->order(&layout->totals), rank, scan);
+	return ranking_scan(layout->order.ranking, layout->query->reader, layout->order.order, rank,
+			    scan);
 }
 
 /* Writes the name of the next group, and fills in the attributes of its node. */

@@ -81,14 +81,19 @@ uint64_t rank_name_parse(const char *name);
 
 /* ---- ranks --------------------------------------------------------------------------- */
 
+/* The order of the groups of a ranked directory in a snapshot. */
+struct rank_order {
+	uint64_t groups; /* number of groups */
+	uint64_t order; /* see ranking_scan() */
+	struct ranking *ranking;
+};
+
 /* A ranked directory. */
 struct ranked {
 	const char *path; /* in the view */
 	uint64_t node;
 	enum node_kind part; /* kind of the folders in it */
-	uint64_t (*groups)(const struct catalog_totals *totals); /* number of groups */
-	uint64_t (*order)(const struct catalog_totals *totals); /* see ranking_scan() */
-	struct ranking *(*ranking)(struct view *view);
+	struct rank_order (*order)(struct view *view, const struct catalog_totals *totals);
 	/* Fills in what the name says of a group, except its rank, and the attributes of the node
 	 * that the name refers to. deep: the name is in a folder of ranks. Returns 0 or -errno. */
 	int (*describe)(const struct view_query *query, uint64_t id, bool deep,
