@@ -41,7 +41,6 @@ void lanes_free(struct lanes *lanes); /* accepts NULL */
 void lanes_note_commit(struct lanes *lanes, const struct commit_delta *delta);
 
 /* For the lane of this file size in bytes. */
-void lanes_note_closed(struct lanes *lanes, uint64_t file, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
 
 /* For both lanes. */
@@ -51,7 +50,7 @@ void lanes_retry(struct lanes *lanes);
 /* For the small lane, then the large lane, then the mapper. */
 void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
-/* As mapper_remap(). */
+/* Notes that any file possibly shares other extents than before. */
 void lanes_remap(struct lanes *lanes);
 
 /* Notes a file of unknown size that was written to and is possibly still open, in both lanes. */
