@@ -298,7 +298,7 @@ static void set_problem(struct daemon *daemon, size_t part, int problem)
 	atomic_store(&daemon->problems[part], problem);
 	for (size_t i = 0; i < PROBLEMS && !problem; i++)
 		problem = atomic_load(&daemon->problems[i]);
-	view_set_problem(&daemon->view, problem);
+	daemon->view.problem = problem;
 }
 
 static void on_compared(void *context, int result)
@@ -356,9 +356,9 @@ static void set_stale(struct daemon *daemon, bool stale)
 	struct invalidation *invalidation = NULL;
 	int r;
 
-	if (stale == view_is_stale(&daemon->view))
+	if (stale == daemon->view.stale)
 		return;
-	view_set_stale(&daemon->view, stale);
+	daemon->view.stale = stale;
 	r = stale && daemon->session ? invalidation_new_all(&invalidation, &daemon->view) : 0;
 	if (r < 0)
 		log_error("cannot invalidate cached listings of the view: %s; unmount the view and "
@@ -372,7 +372,7 @@ static void on_report(void *context, uint64_t unwatched, int problem)
 {
 	struct daemon *daemon = context;
 
-	view_set_unwatched(&daemon->view, unwatched);
+	daemon->view.unwatched = unwatched;
 	set_stale(daemon, problem != 0);
 	set_problem(daemon, PROBLEM_FOLLOWING, problem);
 }
@@ -617,6 +617,7 @@ static int start(struct daemon *daemon)
 {
 	const struct sources *sources = &daemon->indexing->sources;
 	struct session_settings session_settings = session_settings_of(daemon);
+	struct view *view = &daemon->view;
 	const struct view_hooks hooks = {
 		.source_changed = on_source_changed,
 		.recheck = on_recheck,
@@ -628,15 +629,15 @@ static int start(struct daemon *daemon)
 	};
 	int r;
 
-	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
-	view_set_currency(&daemon->view, follower_currency(daemon->follower));
-	view_set_keep_rules(&daemon->view, &daemon->indexing->keep);
-	view_set_shared(&daemon->view, daemon->settings->shared);
-	view_set_trusted_xattrs(&daemon->view, daemon->settings->trusted_xattrs);
-	view_set_state(&daemon->view, VIEW_COMPARING);
-	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
-	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
-	view_set_hooks(&daemon->view, &hooks);
+	view_init(view, daemon->indexing->catalog, sources, daemon->mount_point);
+	view->hooks = hooks;
+	view->currency = follower_currency(daemon->follower);
+	view->keep_rules = &daemon->indexing->keep;
+	view->shared = daemon->settings->shared;
+	view->shows_trusted = daemon->settings->trusted_xattrs;
+	view_set_state(view, VIEW_COMPARING);
+	view->watch = follower_watch_name(daemon->follower);
+	view->confined = bytes_text(&daemon->confined);
 	r = session_new(&daemon->session, &daemon->view, &session_settings);
 	if (r < 0)
 		return r;
@@ -679,7 +680,7 @@ static void report_end(const struct daemon *daemon, int result)
 static void note_last_scan(const struct daemon *daemon)
 {
 	if (daemon->session && view_get_state(&daemon->view) == VIEW_CURRENT &&
-	    !view_is_stale(&daemon->view) && follower_sees_all(daemon->follower))
+	    !daemon->view.stale && follower_sees_all(daemon->follower))
 		catalog_note_scan(daemon->indexing->catalog, clock_now());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The lanes have no thread of their own. Calls run in the two comparer threads, in the mapper thread
- * and in their callers:
+/* The lanes have no thread of their own. Calls run in the two comparer threads, in the mapper
+ * thread and in their callers:
  *
  *	small: first comparison ended --comparer_begin--> large: first comparison
  *	small: barrier reached -------comparer_barrier--> large

@@ -29,7 +29,8 @@ static void choose_speed(struct session *session, struct fuse_conn_info *connect
 #endif
 	session->backings.choice = choice;
 	features_advise(facts, session->advice);
-	view_set_reading(session->view, features_read_mode(choice), session->advice);
+	session->view->read_mode = features_read_mode(choice);
+	session->view->advice = session->advice;
 	if (facts->wants_passthrough && choice == BACKING_NONE && session->expects_passthrough)
 		log_warning("reading without passthrough: %s", features_no_passthrough(facts));
 }

@@ -91,9 +91,9 @@ static int set_read_mode(struct session *session, fuse_req_t request, struct fus
 static void note_transport(struct session *session, fuse_req_t request)
 {
 	if (request_is_io_uring(request))
-		view_set_transport(session->view, "io_uring");
+		session->view->transport = "io_uring";
 	if (backing_was_refused(&session->backings))
-		view_set_reading(session->view, features_read_mode(BACKING_NONE), session->advice);
+		session->view->read_mode = features_read_mode(BACKING_NONE);
 }
 
 /* Does the kernel's inode belong to this version of the file? */

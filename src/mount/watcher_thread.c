@@ -384,7 +384,7 @@ static void add_node(struct watcher_thread *watcher, uint64_t node)
 /* Adds the nodes of an inode. Of a directory in folders/, these are all its occurrences. */
 static void add_watched(struct watcher_thread *watcher, const struct view *view, uint64_t inode)
 {
-	uint64_t depth = node_kind(inode) == NODE_FOLDER ? view_folder_depth(view) : 0;
+	uint64_t depth = node_kind(inode) == NODE_FOLDER ? view->folder_depth : 0;
 
 	for (uint64_t i = 0; i <= depth; i++)
 		add_node(watcher, i << NODE_INODE_BITS | inode);
@@ -431,7 +431,7 @@ static int find_watched(struct watcher_pass *pass)
 	for (size_t i = 0; i < count; i++)
 		add_watched(watcher, pass->session->view, inodes[i]);
 	pthread_mutex_unlock(&watcher->lock);
-	view_set_watched_folders(pass->session->view, count_watched(watcher));
+	pass->session->view->watched_folders = count_watched(watcher);
 	return 0;
 }
 

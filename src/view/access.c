@@ -55,7 +55,8 @@ struct attempt {
 	bool must_list; /* parent directories must be listable, not only searchable */
 };
 
-/* Opens a name in a directory. last: it is that of the object, else that of a directory on its path.
+/* Opens a name in a directory. last: it is that of the object, else that of a directory on its
+ * path.
  */
 typedef int open_name_fn(const struct attempt *attempt, int at, const char *name, bool last);
 

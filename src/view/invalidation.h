@@ -29,7 +29,7 @@ MUST_CHECK int invalidation_new(struct invalidation **invalidation, struct commi
 void invalidation_free(struct invalidation *invalidation); /* accepts NULL */
 
 /* Creates an invalidation of all directories of the sources, whose listings fail from now on
- * (view_set_stale). Reads the catalog. Returns 0 or -errno. */
+ * (view.stale). Reads the catalog. Returns 0 or -errno. */
 MUST_CHECK int invalidation_new_all(struct invalidation **invalidation, const struct view *view);
 
 /* The frontend's functions that invalidate its caches. Called without a snapshot or lock, unless

@@ -414,7 +414,7 @@ typedef int place_fn(struct pass *pass, uint64_t node, const void *context);
  * has no node of it. */
 static int for_each_place(struct pass *pass, uint64_t dir, place_fn *handle, const void *context)
 {
-	uint64_t depth_max = view_folder_depth(pass->query.view);
+	uint64_t depth_max = pass->query.view->folder_depth;
 	int r = 0;
 
 	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)

@@ -67,31 +67,6 @@ void view_deinit(struct view *view)
 	event_log_deinit(&view->events);
 }
 
-void view_set_hooks(struct view *view, const struct view_hooks *hooks)
-{
-	view->hooks = *hooks;
-}
-
-void view_set_trusted_xattrs(struct view *view, bool shown)
-{
-	view->shows_trusted = shown;
-}
-
-void view_set_keep_rules(struct view *view, const struct keep_rules *rules)
-{
-	view->keep_rules = rules;
-}
-
-void view_set_currency(struct view *view, const struct currency *currency)
-{
-	view->currency = currency;
-}
-
-void view_set_shared(struct view *view, bool shared)
-{
-	view->shared = shared;
-}
-
 void view_set_state(struct view *view, enum view_state state)
 {
 	if (state == VIEW_CURRENT)
@@ -113,57 +88,6 @@ bool view_first_comparison(const struct view *view, struct progress_counts *coun
 	return true;
 }
 
-void view_set_problem(struct view *view, int problem)
-{
-	atomic_store(&view->problem, problem);
-}
-
-void view_set_stale(struct view *view, bool stale)
-{
-	atomic_store(&view->stale, stale);
-}
-
-bool view_is_stale(const struct view *view)
-{
-	return atomic_load(&view->stale);
-}
-
-void view_set_watch(struct view *view, const char *name)
-{
-	atomic_store(&view->watch, name);
-}
-
-void view_set_confined(struct view *view, const char *how)
-{
-	atomic_store(&view->confined, how);
-}
-
-void view_set_reading(struct view *view, const char *mode, const char *const *advice)
-{
-	atomic_store(&view->read_mode, mode);
-	atomic_store(&view->advice, advice);
-}
-
-void view_set_transport(struct view *view, const char *name)
-{
-	atomic_store(&view->transport, name);
-}
-
-void view_set_unwatched(struct view *view, uint64_t directories)
-{
-	atomic_store(&view->unwatched, directories);
-}
-
-void view_set_watched_folders(struct view *view, uint64_t folders)
-{
-	atomic_store(&view->watched_folders, folders);
-}
-
-uint64_t view_folder_depth(const struct view *view)
-{
-	return atomic_load(&view->folder_depth);
-}
-
 enum view_state view_get_progress(const struct view *view)
 {
 	return atomic_load_explicit(&view->state, memory_order_acquire);
@@ -171,7 +95,7 @@ enum view_state view_get_progress(const struct view *view)
 
 enum view_state view_get_state(const struct view *view)
 {
-	if (view_is_stale(view) || atomic_load(&view->problem))
+	if (view->stale || view->problem)
 		return VIEW_STUCK;
 	if (sources_missing(view->sources) > 0)
 		return VIEW_SOURCE_MISSING;
@@ -315,7 +239,7 @@ int view_list(const struct view_call *call, uint64_t node, uint64_t after, view_
 		return -ENOENT;
 	if (!class->list)
 		return -ENOTDIR;
-	if (view_is_stale(call->view) && is_of_trees(node))
+	if (call->view->stale && is_of_trees(node))
 		return -EIO;
 	r = query_begin_for(&query, call);
 	if (r == 0)

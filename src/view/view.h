@@ -116,52 +116,64 @@ struct view_hooks {
 	void *context;
 };
 
-/* Strings are borrowed. Fields that are neither atomic nor locked are constant after the threads
- * start. Only src/view writes the fields; other layers use the setters below. */
+/* Pointers are borrowed for as long as the view. Fields that are neither atomic nor locked are
+ * constant after the threads start: view_init() sets them, and its caller sets hooks, currency,
+ * keep_rules, shared and shows_trusted. Other layers set the atomic fields that say so. */
 struct view {
 	struct catalog *catalog;
 	const struct sources *sources;
 	const char *mount_point; /* absolute */
 	struct timespec since; /* wall clock time of view_init */
-	_Atomic(enum view_state) state;
+	struct view_hooks hooks; /* none */
+	const struct currency *currency; /* how current the view is; NULL: unknown */
+	const struct keep_rules *keep_rules; /* of the index; at first, there are none */
+	bool shared; /* users other than the owner of the mount have access */
+	bool shows_trusted; /* attributes whose names begin with "trusted." are shown */
+
+	_Atomic(enum view_state) state; /* see view_set_state() */
 	/* CLOCK_MONOTONIC of the begin of the first comparison; 0 before it, and when it has
 	 * ended */
 	_Atomic uint64_t first_comparison_ns;
-	/* positive errno of what stops the daemon from updating the index, or 0 */
-	_Atomic int problem;
-	atomic_bool stale; /* see view_set_stale() */
-	/* For status.json, static strings: how files are read, how requests arrive, and a
-	 * NULL-terminated list of hints for more speed. */
-	_Atomic(const char *) read_mode;
-	_Atomic(const char *) transport;
-	_Atomic(const char *const *) advice;
-	_Atomic(const char *) watch; /* what watches the sources, for status.json */
-	_Atomic(const char *) confined; /* how the daemon is confined, for status.json; or NULL */
-	/* number of watched folders of the view, for status.json */
-	_Atomic uint64_t watched_folders;
-	/* number of directories that are polled for lack of inotify watches */
-	_Atomic uint64_t unwatched;
 
-	struct view_hooks hooks;
+	/* Set by the daemon: */
+
+	/* positive errno of what stops the daemon from updating the index, or 0 if it can
+	 * continue */
+	_Atomic int problem;
+	/* The sources have changes that cannot be written to the index. The state is VIEW_STUCK.
+	 * Listing uniques/, redundant/ or a directory in them fails with -EIO, because the names
+	 * can be incomplete. Known names and contents are still served. */
+	atomic_bool stale;
+	/* what watches the sources, a static string: "inotify", "fanotify", "poll", "none" */
+	_Atomic(const char *) watch;
+	_Atomic uint64_t unwatched; /* directories that are polled for lack of inotify watches */
+	_Atomic(const char *) confined; /* how the daemon is confined; or NULL */
+
+	/* Set by the frontend, for status.json: */
+
+	_Atomic(const char *) read_mode; /* how files are read, a static string: "copy" ... */
+	/* how requests arrive, a static string: "device" or "io_uring" */
+	_Atomic(const char *) transport;
+	_Atomic(const char *const *) advice; /* NULL-terminated list of hints for more speed */
+	/* folders of the view that are watched by programs that get synthetic events */
+	_Atomic uint64_t watched_folders;
+
+	/* Only for src/view: */
+
 	_Atomic unsigned int rechecks; /* running calls of hooks.recheck */
 	_Atomic unsigned int reports; /* running calls of hooks.report */
-
 	struct event_log events;
 	uint64_t cookie_secret; /* random, see permutation.h */
 	uint64_t inode_secret; /* secret of view_inode() */
 	struct listing_times times;
 	struct ranking ranking; /* of by-size/ */
 	struct ranking folder_ranking; /* of folders/ */
-	/* greatest depth of a directory below an equal folder that was ever looked up */
+	/* greatest depth of a directory below an equal folder that was ever looked up (node.h) */
 	_Atomic uint64_t folder_depth;
 	struct folder_cache folders;
 	struct visible_cache visible_cache;
 	struct directory_paths directory_paths;
 	struct known_numbers numbers;
-	const struct currency *currency; /* see view_set_currency(); NULL: unknown */
-	const struct keep_rules *keep_rules; /* see view_set_keep_rules() */
-	bool shared; /* users other than the owner of the mount have access */
-	bool shows_trusted; /* attributes whose names begin with "trusted." are shown */
 };
 
 /* The view and the caller of a request, all borrowed. If the caller is interrupted, the call
@@ -184,22 +196,6 @@ void view_deinit(struct view *view);
  * hidden files exist. A new mount of the same index shows the same numbers. */
 uint64_t view_inode(const struct view *view, uint64_t node);
 
-/* Set before threads start: the callbacks (copied), whether users other than the owner of the mount
- * have access, and whether attributes whose names begin with "trusted." are shown. */
-void view_set_hooks(struct view *view, const struct view_hooks *hooks);
-void view_set_shared(struct view *view, bool shared);
-void view_set_trusted_xattrs(struct view *view, bool shown);
-
-/* Sets the keep rules of the index, before threads start. Borrowed for as long as the view. Without
- * this call there are none. */
-void view_set_keep_rules(struct view *view, const struct keep_rules *rules);
-
-/* Sets how current the view is, before threads start. Borrowed for as long as the view. */
-void view_set_currency(struct view *view, const struct currency *currency);
-
-/* Returns the greatest depth below an equal folder that any directory node has (node.h). */
-uint64_t view_folder_depth(const struct view *view);
-
 /* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);
 
@@ -211,33 +207,6 @@ enum view_state view_get_progress(const struct view *view);
 /* Returns whether the first comparison since the mount is running, and if so, its progress. */
 bool view_first_comparison(const struct view *view, struct progress_counts *counts,
 			   uint64_t *elapsed_ns);
-
-/* Sets the positive errno of what stops the daemon from updating the index; 0 if it can
- * continue. */
-void view_set_problem(struct view *view, int problem);
-
-/* Sets whether the sources have changes that cannot be written to the index. If so, the state is
- * VIEW_STUCK. Listing uniques/, redundant/ or a directory in them then fails with
- * -EIO, because the names can be incomplete. Known names and contents are still served. */
-void view_set_stale(struct view *view, bool stale);
-bool view_is_stale(const struct view *view);
-
-/* Sets what watches the sources (static string: "inotify", "fanotify", "poll", "none"), and how
- * many directories are polled for lack of watches. */
-void view_set_watch(struct view *view, const char *name);
-void view_set_unwatched(struct view *view, uint64_t directories);
-
-/* Sets how many folders of the view are watched by programs that get synthetic events. */
-void view_set_watched_folders(struct view *view, uint64_t folders);
-
-/* Sets how the daemon is confined (borrowed for as long as the view). */
-void view_set_confined(struct view *view, const char *how);
-
-/* Set how files are read ("copy" ...) and how requests arrive ("device", "io_uring"), as static
- * strings. advice is a NULL-terminated list of hints for more speed, borrowed for as long as the
- * view. */
-void view_set_reading(struct view *view, const char *mode, const char *const *advice);
-void view_set_transport(struct view *view, const char *name);
 
 /* Looks up a name in a directory; fills in its node number (st_ino) and attributes. Returns 0,
  * -ENOENT, -ENOTDIR, or another -errno. */

@@ -89,7 +89,7 @@ static void set_report(struct fixture *fixture,
 {
 	const struct view_hooks hooks = {.report = report, .context = context};
 
-	view_set_hooks(&fixture->view, &hooks);
+	fixture->view.hooks = hooks;
 }
 
 static void test_report_beyond_the_limit_is_refused(void **state)
@@ -232,7 +232,7 @@ static void test_metrics_match_the_index_and_the_state(void **state)
 	assert_true(has_metric(text, "twinfs_unwatched_directories", 1));
 	assert_non_null(strstr(text, ",state=\"walking\"} 0\n"));
 	assert_non_null(strstr(text, ",state=\"comparing\"} 1\n"));
-	view_set_watch(&fixture.view, "inotify");
+	fixture.view.watch = "inotify";
 	text = content_of(&fixture, FIXED_METRICS);
 	assert_true(has_metric(text, "twinfs_watched_directories", 1));
 	assert_true(has_metric(text, "twinfs_unwatched_directories", 0));
@@ -252,8 +252,8 @@ static void test_unwatched_directories_are_in_status_with_a_remedy(void **state)
 	assert_null(json_object_get(status, "unwatched"));
 	assert_null(json_object_get(status, "remedy"));
 	json_decref(status);
-	view_set_watch(&fixture.view, "inotify");
-	view_set_unwatched(&fixture.view, 100000);
+	fixture.view.watch = "inotify";
+	fixture.view.unwatched = 100000;
 	atomic_store(&fixture.sources.list[0].missing, true);
 	status = json_loads(content_of(&fixture, FIXED_STATUS), 0, NULL);
 	assert_string_equal(json_string_value(json_object_get(status, "watch")), "inotify");

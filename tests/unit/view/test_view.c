@@ -334,8 +334,8 @@ static void test_content_that_changed_after_the_open_is_not_read(void **state)
 	fixture_open(&fixture, one_source);
 	node = add_real_file(&fixture, "f", "text");
 	id = node_id(node);
-	view_set_hooks(&fixture.view,
-		       &(struct view_hooks){.source_changed = note_changed_source, .context = &id});
+	fixture.view.hooks =
+		(struct view_hooks){.source_changed = note_changed_source, .context = &id};
 	changed_sources = 0;
 	assert_int_equal(view_open(&fixture.call, node, &file), 0);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);
