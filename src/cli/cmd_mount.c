@@ -138,7 +138,7 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 {
 	int r;
 
-	r = mount_point_prepare(settings->daemon.mount_point, settings->daemon.nonempty,
+	r = mount_point_prepare(settings->daemon.mount_point, settings->daemon.session.nonempty,
 				mount_point);
 	if (r == MOUNT_POINT_SERVED) {
 		log_error("a view is already mounted at %s; unmount it first with 'twinfs unmount'",
@@ -168,7 +168,7 @@ static int check_sharing(const struct mount_settings *settings)
 {
 	int r;
 
-	r = settings->daemon.shared ? caller_try_impersonation() : 0;
+	r = settings->daemon.session.shared ? caller_try_impersonation() : 0;
 	if (r < 0)
 		log_error("cannot share a view with allow_other: only root with all capabilities "
 			  "can check what other users may read, whatever /etc/fuse.conf allows; "

@@ -207,14 +207,14 @@ static int mount_apply(void *context, int id, const char *value)
 	switch (id) {
 	case OPT_DEBUG:
 		log_set_level(LOG_LEVEL_DEBUG);
-		settings->daemon.debug = true;
+		settings->daemon.session.debug = true;
 		settings->daemon.foreground = true;
 		return 0;
 	case OPT_FOREGROUND:
 		settings->daemon.foreground = true;
 		return 0;
 	case OPT_SINGLE_THREADED:
-		settings->daemon.single_threaded = true;
+		settings->daemon.session.single_threaded = true;
 		return 0;
 	case OPT_WAIT:
 		settings->daemon.wait = true;
@@ -281,24 +281,24 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 		return r;
 	switch (mount_option_classify(item, &reason)) {
 	case MOUNT_OPTION_FUSE:
-		return text_list_add(&settings->daemon.fuse_options, raw, strlen(raw));
+		return text_list_add(&settings->daemon.session.fuse, raw, strlen(raw));
 	case MOUNT_OPTION_NONEMPTY:
-		settings->daemon.nonempty = true;
+		settings->daemon.session.nonempty = true;
 		return 0;
 	case MOUNT_OPTION_PASSTHROUGH:
-		settings->daemon.passthrough = true;
+		settings->daemon.session.passthrough = true;
 		return 0;
 	case MOUNT_OPTION_TRUSTED_XATTRS:
 		settings->daemon.trusted_xattrs = true;
 		return 0;
 	case MOUNT_OPTION_IO_URING:
-		settings->daemon.io_uring = true;
+		settings->daemon.session.io_uring = true;
 		return 0;
 	case MOUNT_OPTION_SHARED:
-		settings->daemon.shared = true;
+		settings->daemon.session.shared = true;
 		return 0;
 	case MOUNT_OPTION_AUTO_UNMOUNT:
-		settings->daemon.auto_unmount = true;
+		settings->daemon.session.auto_unmount = true;
 		return 0;
 	case MOUNT_OPTION_IGNORED:
 		return 0;
@@ -383,5 +383,5 @@ void mount_settings_deinit(struct mount_settings *settings)
 	text_list_free(&settings->more_sources);
 	text_list_free(&settings->option_lists);
 	text_list_free(&settings->option_items);
-	text_list_free(&settings->daemon.fuse_options);
+	text_list_free(&settings->daemon.session.fuse);
 }

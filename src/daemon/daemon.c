@@ -143,9 +143,9 @@ static bool has_sealed_source(const struct sources *sources)
 static uint64_t wanted_capabilities(const struct daemon_settings *settings,
 				    const struct sources *sources, bool filtered)
 {
-	uint64_t wanted = KEPT | (settings->shared ? KEPT_SHARED : 0);
+	uint64_t wanted = KEPT | (settings->session.shared ? KEPT_SHARED : 0);
 
-	if (settings->passthrough || settings->trusted_xattrs ||
+	if (settings->session.passthrough || settings->trusted_xattrs ||
 	    (filtered && features_may_use_passthrough() && has_sealed_source(sources)))
 		wanted |= CAPABILITY(CAP_SYS_ADMIN);
 	return wanted;
@@ -178,8 +178,8 @@ static int add_to_summary(struct bytes *summary, const char *what, int result)
 
 static unsigned int needed_calls(const struct daemon_settings *settings)
 {
-	return (settings->io_uring ? CONFINE_WITH_RINGS : 0) |
-	       (settings->shared ? CONFINE_WITH_CALLERS : 0);
+	return (settings->session.io_uring ? CONFINE_WITH_RINGS : 0) |
+	       (settings->session.shared ? CONFINE_WITH_CALLERS : 0);
 }
 
 /* Sets *filtered to whether the kernel filters system calls. */
@@ -594,15 +594,8 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 	return (struct session_settings){
 		.mount_point = daemon->mount_point,
 		/* other users need not see the path of the source */
-		.source = settings->shared ? "twinfs" : daemon->indexing->paths.items[0],
-		.options = settings->fuse_options.items,
-		.passthrough = settings->passthrough,
-		.io_uring = settings->io_uring,
-		.shared = settings->shared,
-		.nonempty = settings->nonempty,
-		.auto_unmount = settings->auto_unmount,
-		.single_threaded = settings->single_threaded,
-		.debug = settings->debug,
+		.source = settings->session.shared ? "twinfs" : daemon->indexing->paths.items[0],
+		.options = settings->session,
 		.mounter = daemon->mounter,
 		.signals = daemon->signals,
 		.ready = answer_ready,
@@ -633,7 +626,7 @@ static int start(struct daemon *daemon)
 	view->hooks = hooks;
 	view->currency = follower_currency(daemon->follower);
 	view->keep_rules = &daemon->indexing->keep;
-	view->shared = daemon->settings->shared;
+	view->shared = daemon->settings->session.shared;
 	view->shows_trusted = daemon->settings->trusted_xattrs;
 	view_set_state(view, VIEW_COMPARING);
 	view->watch = follower_watch_name(daemon->follower);

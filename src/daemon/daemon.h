@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/text_list.h"
 #include "daemon/readiness.h"
 #include "daemon/source_state.h"
 #include "index/indexing.h"
+#include "mount/mount.h"
 
 /* ---- daemon settings ----------------------------------------------------------------- */
 
@@ -20,19 +20,12 @@
 struct daemon_settings {
 	const char *mount_point; /* as given, for messages */
 	bool foreground;
-	bool debug; /* libfuse prints every request */
-	bool single_threaded;
 	bool wait; /* report readiness only when all contents are compared */
-	bool passthrough; /* the kernel reads all files without the daemon */
 	bool trusted_xattrs; /* root sees extended attributes named trusted.* */
-	bool io_uring; /* requests arrive over io_uring */
-	bool shared; /* other users have access; each sees only files that this user can read */
-	bool auto_unmount; /* the view is unmounted even if the daemon is killed */
-	bool nonempty; /* the mount point may be a directory that is not empty */
 	enum follower_mode watch;
 	uint64_t interval_ms; /* between walks of sources that are not wholly watched */
 	uint64_t rescan_ms; /* between walks of all sources; 0: never */
-	struct text_list fuse_options; /* items of -o for libfuse */
+	struct session_options session;
 };
 
 /* ---- daemon -------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 
 	connection->want &= ~(unwanted | alone | (unsigned int)FUSE_CAP_POSIX_ACL);
 	connection->want |= wanted & connection->capable;
-	if (!session->settings.shared)
+	if (!session->settings.options.shared)
 		connection->want |= alone & connection->capable;
 	/* If the kernel checked modes only (default_permissions), it would refuse users whose
 	 * access is granted by an ACL. FUSE_CAP_POSIX_ACL implies default_permissions. */

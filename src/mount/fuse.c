@@ -61,7 +61,7 @@ static int add_value(struct fuse_args *args, const char *name, const char *value
 
 enum session_access fuse_options_access(const struct session_settings *settings)
 {
-	if (settings->shared)
+	if (settings->options.shared)
 		return SESSION_READ_ONLY;
 	if (!mount_is_privileged())
 		return SESSION_REFUSING;
@@ -75,7 +75,7 @@ enum session_access fuse_options_access(const struct session_settings *settings)
 static const char *access_options(const struct session_settings *settings,
 				  enum session_access access)
 {
-	if (settings->shared)
+	if (settings->options.shared)
 		return "ro,allow_other";
 	return access == SESSION_REFUSING ? "rw" : "ro,default_permissions";
 }
@@ -85,9 +85,11 @@ unsigned int fuse_options_max_read(const struct session_settings *settings)
 	const char name[] = "max_read=";
 	unsigned long bytes = 0;
 
-	for (char *const *option = settings->options; option && *option; option++) {
-		if (strncmp(*option, name, strlen(name)) == 0)
-			bytes = strtoul(*option + strlen(name), NULL, 10);
+	for (size_t i = 0; i < settings->options.fuse.count; i++) {
+		const char *option = settings->options.fuse.items[i];
+
+		if (strncmp(option, name, strlen(name)) == 0)
+			bytes = strtoul(option + strlen(name), NULL, 10);
 	}
 	return (unsigned int)bytes;
 }
@@ -108,10 +110,10 @@ static int add_options(struct fuse_args *args, const struct session_settings *se
 		r = add_value(args, "fsname", source);
 	if (r == 0 && rings)
 		r = add_option(args, "io_uring");
-	if (r == 0 && settings->debug)
+	if (r == 0 && settings->options.debug)
 		r = add_option(args, "debug");
-	for (char *const *option = settings->options; r == 0 && option && *option; option++)
-		r = add_option(args, *option);
+	for (size_t i = 0; r == 0 && i < settings->options.fuse.count; i++)
+		r = add_option(args, settings->options.fuse.items[i]);
 	return r;
 }
 

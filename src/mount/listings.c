@@ -37,7 +37,7 @@ void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 {
 	const struct session *session = session_of(request);
 
-	if (session->settings.shared) {
+	if (session->settings.options.shared) {
 		open_shared(request, node, info);
 	} else if (session->needs_opendir) {
 		info->cache_readdir = 1;
@@ -71,7 +71,7 @@ struct listing_reply {
 static bool has_use(const struct listing_reply *reply, const struct view_entry *entry)
 {
 	if (!reply->plus || entry->cookie < VIEW_COOKIE_MIN ||
-	    entry_timeout_of(reply->node, reply->session->settings.shared) <= 0)
+	    entry_timeout_of(reply->node, reply->session->settings.options.shared) <= 0)
 		return false;
 	return reply->attributes == LISTING_OF_ALL || S_ISDIR(entry->attributes.st_mode);
 }
@@ -82,7 +82,7 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 {
 	struct fuse_entry_param plus = {.attr = entry->attributes};
 	struct session *session = reply->session;
-	bool shared = session->settings.shared;
+	bool shared = session->settings.options.shared;
 
 	plus.attr.st_ino =
 		entry->known ? view_inode(session->view, entry->attributes.st_ino) : INODE_UNKNOWN;

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
+#include "base/text_list.h"
 #include "view/invalidation.h"
 #include "view/view.h"
 
@@ -35,19 +36,25 @@ enum session_access {
 	SESSION_REFUSING,
 };
 
-struct session_settings {
-	const char *mount_point; /* absolute, as returned by mount_point_prepare */
-	const char *source; /* the device that df(1) and mount(8) show */
-	/* Further options for FUSE, each of class MOUNT_OPTION_FUSE (mount_option_classify).
-	 * NULL-terminated, or NULL. */
-	char *const *options;
-	bool passthrough; /* passthrough of all files (mount/backing.h) */
+/* The options of the user. */
+struct session_options {
+	bool passthrough; /* the kernel reads all files without the daemon (mount/backing.h) */
 	bool io_uring; /* requests over io_uring, if possible */
-	bool shared; /* other users have access (mount/requester.h); needs root */
-	bool nonempty; /* the mount point may be a non-empty directory */
+	/* other users have access; each sees only files that this user can read
+	 * (mount/requester.h); needs root */
+	bool shared;
+	bool nonempty; /* the mount point may be a directory that is not empty */
 	bool auto_unmount; /* unmount even if the daemon is killed (mount/mounter.h) */
 	bool single_threaded;
 	bool debug; /* libfuse prints every request to stderr */
+	/* items of -o for FUSE, each of class MOUNT_OPTION_FUSE (mount_option_classify) */
+	struct text_list fuse;
+};
+
+struct session_settings {
+	const char *mount_point; /* absolute, as returned by mount_point_prepare */
+	const char *source; /* the device that df(1) and mount(8) show */
+	struct session_options options; /* borrows the texts */
 	struct mounter *mounter; /* the process that mounts and unmounts */
 	/* signals that end the session, or NULL if only unmounting ends it */
 	struct signal_watch *signals;

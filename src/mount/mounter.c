@@ -259,7 +259,7 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	int r = fuse_options_session(fuse, settings, access, false, NULL);
 
 	if (r == 0)
-		r = mount_point_clear(settings->mount_point, settings->nonempty);
+		r = mount_point_clear(settings->mount_point, settings->options.nonempty);
 	if (r > 0)
 		r = -EBUSY;
 	errno = 0;
@@ -396,7 +396,7 @@ static bool must_unmount(const struct session_settings *settings, char kind)
 {
 	if (kind == ORDER_UNMOUNT && !daemon_has_ended())
 		return true;
-	return (kind == ORDER_UNMOUNT || settings->auto_unmount) &&
+	return (kind == ORDER_UNMOUNT || settings->options.auto_unmount) &&
 	       mount_point_is_dead(settings->mount_point);
 }
 

@@ -21,7 +21,7 @@ static void set_generation(struct session *session, struct fuse_entry_param *ent
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
-	bool shared = session->settings.shared;
+	bool shared = session->settings.options.shared;
 	struct fuse_entry_param entry = {.entry_timeout = entry_timeout_of(parent, shared)};
 	CLEANUP_REQUESTER struct requester requester;
 	int r = requester_init(&requester, request);
@@ -58,7 +58,7 @@ void on_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 	struct session *session = session_of(request);
 	const struct view_call opener = {.view = session->view};
 	CLEANUP_REQUESTER struct requester requester = {.call = opener};
-	double timeout = attr_timeout_of(node, session->settings.shared);
+	double timeout = attr_timeout_of(node, session->settings.options.shared);
 	struct stat attributes;
 	int r = info ? 0 : requester_init(&requester, request);
 

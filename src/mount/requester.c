@@ -24,7 +24,7 @@ int requester_init(struct requester *requester, fuse_req_t request)
 	*requester = (struct requester){.cancellation = requester_cancellation(request)};
 	requester->call =
 		(struct view_call){.view = session->view, .cancellation = &requester->cancellation};
-	if (!session->settings.shared)
+	if (!session->settings.options.shared)
 		return 0;
 	r = caller_read(&requester->caller, context->pid, context->uid, context->gid);
 	if (r < 0 || !requester->caller.reads_all)

@@ -141,7 +141,7 @@ static int mount_session(struct session *session)
 	const struct features *facts = &session->facts;
 	bool rings = facts->wants_io_uring && !features_no_io_uring(facts);
 	/* checked again, as the daemon can have dropped permissions since it parsed the option */
-	int r = session->settings.shared ? caller_try_impersonation() : 0;
+	int r = session->settings.options.shared ? caller_try_impersonation() : 0;
 
 	if (r == 0)
 		r = fuse_options_session(&session->fuse, &session->settings, session->access, rings,
@@ -167,8 +167,8 @@ static void gather_facts(struct session *session)
 
 	features_gather(facts);
 	facts->kernel_passthrough = true;
-	facts->wants_passthrough = session->settings.passthrough;
-	facts->wants_io_uring = session->settings.io_uring;
+	facts->wants_passthrough = session->settings.options.passthrough;
+	facts->wants_io_uring = session->settings.options.io_uring;
 	reason = features_no_passthrough(facts);
 	session->expects_passthrough = !reason;
 	if (facts->wants_passthrough && reason)
@@ -451,7 +451,7 @@ static void stop(void *context)
 /* Runs the loop together with the notifier and the other threads. */
 static int serve(struct session *session)
 {
-	unsigned int threads = session->settings.single_threaded ? 1 : LOOP_THREADS_MAX;
+	unsigned int threads = session->settings.options.single_threaded ? 1 : LOOP_THREADS_MAX;
 	int r;
 
 	watcher_thread_start(session); /* first, as the other threads check whether it runs */

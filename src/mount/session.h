@@ -63,7 +63,7 @@ struct session {
 /* Does this program check the permissions of callers, instead of the kernel? */
 static inline bool session_checks_access(const struct session *session)
 {
-	return session->settings.shared || session->access == SESSION_REFUSING;
+	return session->settings.options.shared || session->access == SESSION_REFUSING;
 }
 
 /* callbacks.c */

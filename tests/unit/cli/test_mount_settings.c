@@ -71,7 +71,7 @@ static void test_items_of_o_are_long_options(void **state)
 	assert_int_equal(settings.common.index.min_size, 4096);
 	assert_string_equal(settings.common.index.excludes.items[0], "*.o");
 	assert_string_equal(settings.common.index.folder, "/a b");
-	assert_int_equal(settings.daemon.fuse_options.count, 0);
+	assert_int_equal(settings.daemon.session.fuse.count, 0);
 	mount_settings_deinit(&settings);
 }
 
@@ -83,7 +83,7 @@ static void test_generic_words_of_fstab_are_ignored(void **state)
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
 			       "defaults,noauto,user,nofail,_netdev,x-systemd.automount,rw,,"),
 			 0);
-	assert_int_equal(settings.daemon.fuse_options.count, 0);
+	assert_int_equal(settings.daemon.session.fuse.count, 0);
 	mount_settings_deinit(&settings);
 }
 
@@ -94,9 +94,9 @@ static void test_options_of_fuse_are_passed_on(void **state)
 	(void)state;
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o", "max_read=65536,nonempty"),
 			 0);
-	assert_int_equal(settings.daemon.fuse_options.count, 1);
-	assert_string_equal(settings.daemon.fuse_options.items[0], "max_read=65536");
-	assert_true(settings.daemon.nonempty);
+	assert_int_equal(settings.daemon.session.fuse.count, 1);
+	assert_string_equal(settings.daemon.session.fuse.items[0], "max_read=65536");
+	assert_true(settings.daemon.session.nonempty);
 	mount_settings_deinit(&settings);
 }
 
@@ -129,7 +129,7 @@ static void test_helper_takes_the_letters_of_mount_8(void **state)
 			 0);
 	assert_true(settings.fake);
 	assert_false(settings.daemon.foreground);
-	assert_false(settings.daemon.single_threaded);
+	assert_false(settings.daemon.session.single_threaded);
 	mount_settings_deinit(&settings);
 }
 
