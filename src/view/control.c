@@ -31,19 +31,39 @@
 
 /* ---- status.json --------------------------------------------------------------------- */
 
-const char *const control_state_names[] = {
+static const char *const state_names[] = {
 	[VIEW_WALKING] = "walking",
 	[VIEW_COMPARING] = "comparing",
 	[VIEW_CURRENT] = "current",
 	[VIEW_SOURCE_SILENT] = "source-silent",
 	[VIEW_SOURCE_MISSING] = "source-missing",
 	[VIEW_STUCK] = "stuck",
-	NULL,
 };
 
-const char *control_state_name(enum view_state state)
+/* What status.json and metrics count. */
+struct control_figures {
+	struct catalog_totals totals;
+	struct folder_figures folders;
+	uint64_t pending, pending_bytes;
+	size_t left_out; /* file systems below the sources that the index leaves out */
+};
+
+static int gather(const struct view_query *query, struct control_figures *figures)
 {
-	return control_state_names[state];
+	CLEANUP_TEXT_LIST struct text_list left_out = {0};
+	int r = catalog_get_totals(query->reader, &figures->totals);
+
+	if (r == 0)
+		r = catalog_count_pending(query->reader, &figures->pending,
+					  &figures->pending_bytes);
+	if (r == 0)
+		r = folder_figures_get(&query->view->folders, query->reader, &figures->totals,
+				       &figures->folders);
+	if (r < 0)
+		return expect_record(r);
+	r = left_out_list(query->reader, query->view->sources, &left_out);
+	figures->left_out = left_out.count;
+	return r;
 }
 
 static int append_source(json_t *array, const struct source *source, bool no_ctime)
@@ -57,11 +77,11 @@ static int append_source(json_t *array, const struct source *source, bool no_cti
 	if (r == 0)
 		r = json_set_path(object, "tree", source->tree, strlen(source->tree));
 	if (r == 0 && source->missing)
-		r = json_object_set_new(object, "missing", json_true()) == 0 ? 0 : -ENOMEM;
+		r = json_set(object, "missing", json_true());
 	if (r == 0 && source_lacks_moved(source))
-		r = json_object_set_new(object, "moved", json_true()) == 0 ? 0 : -ENOMEM;
+		r = json_set(object, "moved", json_true());
 	if (r == 0 && no_ctime)
-		r = json_object_set_new(object, "no_ctime", json_true()) == 0 ? 0 : -ENOMEM;
+		r = json_set(object, "no_ctime", json_true());
 	if (r == 0 && silent_ns > 0)
 		r = json_set_time(object, "silent_since",
 				  (struct timespec){.tv_sec = since_ns / SECOND_NS});
@@ -83,7 +103,7 @@ static int set_sources(json_t *status, const struct sources *sources)
 		json_decref(array);
 		return r;
 	}
-	return json_object_set_new(status, "sources", array) == 0 ? 0 : -ENOMEM;
+	return json_set(status, "sources", array);
 }
 
 /* Sets the identity of the daemon and its paths. */
@@ -136,9 +156,10 @@ static int set_progress(json_t *status, const struct view *view)
 	return r;
 }
 
-static int set_counts(json_t *status, const struct catalog_totals *totals,
-		      const struct folder_figures *folders, uint64_t pending)
+static int set_counts(json_t *status, const struct control_figures *figures)
 {
+	const struct catalog_totals *totals = &figures->totals;
+	const struct folder_figures *folders = &figures->folders;
 	const struct {
 		const char *key;
 		uint64_t number;
@@ -154,8 +175,9 @@ static int set_counts(json_t *status, const struct catalog_totals *totals,
 		{"redundant_files", totals->redundant_files},
 		{"redundant_bytes", size_sum_bytes(&totals->redundant_bytes)},
 		{"reclaimable_bytes", size_sum_bytes(&totals->reclaimable_bytes)},
-		{"pending", pending},
+		{"pending", figures->pending},
 		{"errors", totals->errors},
+		{"left_out_file_systems", figures->left_out},
 	};
 	int r = 0;
 
@@ -174,9 +196,9 @@ static int set_equal_parts(json_t *status, const struct catalog *catalog)
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	object = json_object();
-	if (json_object_set_new(status, "equal_parts", object) < 0)
-		return -ENOMEM;
-	r = json_set_number(object, "runs", parts.runs);
+	r = json_set(status, "equal_parts", object);
+	if (r == 0)
+		r = json_set_number(object, "runs", parts.runs);
 	if (r == 0)
 		r = json_set_number(object, "bytes", parts.bytes);
 	if (r == 0)
@@ -225,56 +247,36 @@ static int set_reading(json_t *status, const struct view *view)
 	if (r == 0)
 		r = json_set_text(status, "transport", view->transport);
 	if (r == 0)
-		r = json_object_set_new(status, "shared", json_boolean(view->shared)) == 0
-			    ? 0
-			    : -ENOMEM;
+		r = json_set(status, "shared", json_boolean(view->shared));
 	for (; r == 0 && advice && *advice; advice++)
 		r = json_array_append_new(array, json_string(*advice)) == 0 ? 0 : -ENOMEM;
 	if (r < 0) {
 		json_decref(array);
 		return r;
 	}
-	return json_object_set_new(status, "advice", array) == 0 ? 0 : -ENOMEM;
-}
-
-/* Counts the file systems below the sources that the index leaves out. */
-static int set_left_out(const struct view_query *query, json_t *status)
-{
-	CLEANUP_TEXT_LIST struct text_list paths = {0};
-	int r = left_out_list(query->reader, query->view->sources, &paths);
-
-	return r < 0 ? r : json_set_number(status, "left_out_file_systems", paths.count);
+	return json_set(status, "advice", array);
 }
 
 static int build_status(const struct view_query *query, json_t *status)
 {
 	struct view *view = query->view;
-	struct catalog_totals totals;
-	struct folder_figures folders = {0};
-	uint64_t pending = 0, pending_bytes;
-	int r = catalog_get_totals(query->reader, &totals);
+	struct control_figures figures = {0};
+	int r = gather(query, &figures);
 
 	if (r == 0)
-		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
-	if (r == 0)
-		r = folder_figures_get(&view->folders, query->reader, &totals, &folders);
-	if (r < 0)
-		return expect_record(r);
-	r = json_set_text(status, "state", control_state_name(view_get_state(view)));
+		r = json_set_text(status, "state", state_names[view_get_state(view)]);
 	if (r == 0 && view->problem)
 		r = json_set_text(status, "problem", error_text(view->problem));
 	if (r == 0)
 		r = set_progress(status, view);
 	if (r == 0)
-		r = json_set_number(status, "generation", totals.generation);
+		r = json_set_number(status, "generation", figures.totals.generation);
 	if (r == 0)
 		r = set_identity(status, view);
 	if (r == 0)
 		r = set_keep_rules(status, view->keep_rules);
 	if (r == 0)
-		r = set_counts(status, &totals, &folders, pending);
-	if (r == 0)
-		r = set_left_out(query, status);
+		r = set_counts(status, &figures);
 	if (r == 0)
 		r = set_equal_parts(status, view->catalog);
 	if (r == 0)
@@ -364,24 +366,13 @@ static int append_metric(struct metrics *metrics, const struct metric *metric)
 	return r < 0 ? r : append_sample(metrics, metric->name, NULL, NULL, metric->value);
 }
 
-static int append_list(struct metrics *metrics, const struct metric *list, size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = append_metric(metrics, &list[i]);
-	return r;
-}
-
 static int append_state(struct metrics *metrics, enum view_state state)
 {
-	const char *current = control_state_name(state);
 	int r = append_header(metrics, "twinfs_state", "gauge",
 			      "1 for the current state of the daemon, 0 for all others.");
 
-	for (size_t i = 0; control_state_names[i] && r == 0; i++)
-		r = append_sample(metrics, "twinfs_state", "state", control_state_names[i],
-				  control_state_names[i] == current);
+	for (size_t i = 0; i < ARRAY_SIZE(state_names) && r == 0; i++)
+		r = append_sample(metrics, "twinfs_state", "state", state_names[i], i == state);
 	return r;
 }
 
@@ -464,37 +455,11 @@ static uint64_t count_unwatched(const struct view *view, uint64_t directories)
 									: view->unwatched;
 }
 
-static int append_folders(struct metrics *text, const struct folder_figures *folders)
+static int append_figures(struct metrics *text, const struct control_figures *figures,
+			  uint64_t unwatched)
 {
-	const struct metric metrics[] = {
-		{"twinfs_folder_groups", "gauge",
-		 "Groups of equal folders, without those that other groups imply.",
-		 folders->groups},
-		{"twinfs_redundant_folders", "gauge",
-		 "Folders that are whole copies of others, those in such folders not counted.",
-		 folders->redundant},
-		{"twinfs_redundant_folder_bytes", "gauge",
-		 "Bytes in files of these folders, at most the redundant bytes.",
-		 folders->redundant_bytes},
-	};
-
-	return append_list(text, metrics, ARRAY_SIZE(metrics));
-}
-
-static int append_left_out(struct metrics *metrics, const struct view_query *query)
-{
-	CLEANUP_TEXT_LIST struct text_list paths = {0};
-	int r = left_out_list(query->reader, query->view->sources, &paths);
-	const struct metric metric = {"twinfs_left_out_file_systems", "gauge",
-				      "File systems below the sources that the index leaves out.",
-				      paths.count};
-
-	return r < 0 ? r : append_list(metrics, &metric, 1);
-}
-
-static int append_totals(struct metrics *text, const struct catalog_totals *totals,
-			 uint64_t pending, uint64_t pending_bytes, uint64_t unwatched)
-{
+	const struct catalog_totals *totals = &figures->totals;
+	const struct folder_figures *folders = &figures->folders;
 	uint64_t directories = totals->directories;
 	const struct metric metrics[] = {
 		{"twinfs_files", "gauge", "Regular files in the sources, hard links counted once.",
@@ -517,17 +482,32 @@ static int append_totals(struct metrics *text, const struct catalog_totals *tota
 		 totals->errors},
 		{"twinfs_generation_total", "counter", "Commits that changed something.",
 		 totals->generation},
-		{"twinfs_pending_files", "gauge", "Files that wait to be compared.", pending},
+		{"twinfs_pending_files", "gauge", "Files that wait to be compared.",
+		 figures->pending},
 		{"twinfs_pending_bytes", "gauge", "Bytes in files that wait to be compared.",
-		 pending_bytes},
+		 figures->pending_bytes},
 		{"twinfs_watched_directories", "gauge",
 		 "Directories whose changes are reported by events.",
 		 unwatched < directories ? directories - unwatched : 0},
 		{"twinfs_unwatched_directories", "gauge",
 		 "Directories whose changes cause no event.", unwatched},
+		{"twinfs_folder_groups", "gauge",
+		 "Groups of equal folders, without those that other groups imply.",
+		 folders->groups},
+		{"twinfs_redundant_folders", "gauge",
+		 "Folders that are whole copies of others, those in such folders not counted.",
+		 folders->redundant},
+		{"twinfs_redundant_folder_bytes", "gauge",
+		 "Bytes in files of these folders, at most the redundant bytes.",
+		 folders->redundant_bytes},
+		{"twinfs_left_out_file_systems", "gauge",
+		 "File systems below the sources that the index leaves out.", figures->left_out},
 	};
+	int r = 0;
 
-	return append_list(text, metrics, ARRAY_SIZE(metrics));
+	for (size_t i = 0; i < ARRAY_SIZE(metrics) && r == 0; i++)
+		r = append_metric(text, &metrics[i]);
+	return r;
 }
 
 /* Appends what is not in the index. */
@@ -547,27 +527,16 @@ static int append_daemon(struct metrics *metrics, const struct view *view)
 int control_metrics(const struct view_query *query, struct bytes *content)
 {
 	CLEANUP(metrics_deinit) struct metrics metrics = {.content = content};
-	struct catalog_totals totals;
-	struct folder_figures folders = {0};
-	uint64_t pending = 0, pending_bytes = 0;
-	int r = catalog_get_totals(query->reader, &totals);
+	struct control_figures figures = {0};
+	int r = gather(query, &figures);
 
 	if (r == 0)
-		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
-	if (r == 0)
-		r = folder_figures_get(&query->view->folders, query->reader, &totals, &folders);
-	if (r < 0)
-		return expect_record(r);
-	r = append_label(&metrics.label, "view", query->view->mount_point);
+		r = append_label(&metrics.label, "view", query->view->mount_point);
 	if (r == 0 && !bytes_text(&metrics.label))
 		r = -ENOMEM;
 	if (r == 0)
-		r = append_totals(&metrics, &totals, pending, pending_bytes,
-				  count_unwatched(query->view, totals.directories));
-	if (r == 0)
-		r = append_folders(&metrics, &folders);
-	if (r == 0)
-		r = append_left_out(&metrics, query);
+		r = append_figures(&metrics, &figures,
+				   count_unwatched(query->view, figures.totals.directories));
 	return r < 0 ? r : append_daemon(&metrics, query->view);
 }
 

@@ -27,8 +27,4 @@ MUST_CHECK int control_sync(const struct view_query *query, struct bytes *conten
 /* README.txt: what the folders of a view are, for a person. */
 extern const char control_readme[];
 
-/* Returns the name of a state. control_state_names lists all names, terminated by NULL. */
-const char *control_state_name(enum view_state state);
-extern const char *const control_state_names[];
-
 #endif
