@@ -61,43 +61,6 @@
 #include "view/node.h"
 #include "view/view.h"
 
-/* ---- view page ----------------------------------------------------------------------- */
-
-/* The report page of a view, report.html. Any thread. */
-
-_Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
-
-/* Appends the path in folders/ of an equal folder, see struct page_settings. */
-static int find_equal_path(void *context, uint64_t dir, struct bytes *path)
-{
-	int r = view_path(context, node_make_folder(dir, 0), path);
-
-	return r == -ENOENT ? -ESTALE : r;
-}
-
-/* Appends the page, in snapshots of its own. All pointers are borrowed. view_root is the path of
- * the view's root from the folder of the page. Returns 0 or -errno; -EINTR if stop_requested() or
- * interrupted. */
-static int view_page_make(struct view *view, const struct keep_rules *keep, const char *view_root,
-			  struct bytes *page, const struct cancellation *cancellation)
-{
-	const struct rules rules = {.of_index = keep};
-	const struct page_settings settings = {
-		.rules = &rules,
-		.catalog = view->catalog,
-		.sources = view->sources,
-		.now = clock_now(),
-		.view_root = view_root,
-		.mount_point = view->mount_point,
-		.equal_path = find_equal_path,
-		.context = view,
-		.cancellation = cancellation,
-	};
-	struct page_result result;
-
-	return page_make(&settings, page, &result);
-}
-
 /* ---- confinement --------------------------------------------------------------------- */
 
 /* Confines the daemon with Landlock, seccomp and a reduced set of capabilities. While the view is
@@ -445,13 +408,37 @@ static void on_early_commit(struct commit_delta *delta, void *context)
 	follower_note_commit(daemon->follower, delta);
 }
 
+_Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
+
+/* Appends the path in folders/ of an equal folder, see struct page_settings. */
+static int find_equal_path(void *context, uint64_t dir, struct bytes *path)
+{
+	int r = view_path(context, node_make_folder(dir, 0), path);
+
+	return r == -ENOENT ? -ESTALE : r;
+}
+
+/* Appends the report page, see struct view_hooks. */
 static int make_report(void *context, const char *view_root, struct bytes *page,
 		       const struct cancellation *cancellation)
 {
 	struct daemon *daemon = context;
+	struct view *view = &daemon->view;
+	const struct rules rules = {.of_index = &daemon->indexing->keep};
+	const struct page_settings settings = {
+		.rules = &rules,
+		.catalog = view->catalog,
+		.sources = view->sources,
+		.now = clock_now(),
+		.view_root = view_root,
+		.mount_point = view->mount_point,
+		.equal_path = find_equal_path,
+		.context = view,
+		.cancellation = cancellation,
+	};
+	struct page_result result;
 
-	return view_page_make(&daemon->view, &daemon->indexing->keep, view_root, page,
-			      cancellation);
+	return page_make(&settings, page, &result);
 }
 
 static int hash_tree(void *context, struct catalog_reader *reader, uint64_t dir,

@@ -47,7 +47,8 @@ static int connect_to(const char *name)
 	return r;
 }
 
-void service_manager_init(struct service_manager *service)
+/* Connects to the service manager, if there is one. Must be called before threads are started. */
+static void service_manager_init(struct service_manager *service)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
 	const char *name = getenv("NOTIFY_SOCKET");
@@ -56,7 +57,8 @@ void service_manager_init(struct service_manager *service)
 	service->socket = name ? connect_to(name) : -1;
 }
 
-void service_manager_deinit(struct service_manager *service)
+/* Closes the socket. Later notifications do nothing. */
+static void service_manager_deinit(struct service_manager *service)
 {
 	if (service->socket >= 0)
 		(void)close(service->socket);
@@ -71,7 +73,9 @@ static int send_message(const struct service_manager *service, const char *messa
 											 : 0;
 }
 
-void service_manager_notify(const struct service_manager *service, const char *message)
+/* Sends a message that must arrive, such as "READY=1". If the socket is full, blocks for at most
+ * five seconds. Logs a warning if the message could not be sent. */
+static void service_manager_notify(const struct service_manager *service, const char *message)
 {
 	int r = service->has_manager ? send_message(service, message, 0) : 0;
 
