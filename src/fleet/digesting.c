@@ -422,22 +422,13 @@ static int is_current(struct catalog_reader *reader, const struct wanted_file *f
 	return r == -ENOENT ? 0 : r;
 }
 
-static int add_digest(json_t *row, const struct file_record *record, const uint8_t *digest)
-{
-	int r = row_add_digest(row, digest);
-
-	if (r < 0)
-		return r;
-	return json_set(row, "state", json_hex64(file_digest(record)));
-}
-
 /* Makes the row of a file, if its digest is current. */
 static int make_row(struct digest_writing *writing, struct catalog_reader *reader,
 		    const struct wanted_file *file)
 {
 	struct file_record record;
+	struct inventory_row row;
 	bool current = false;
-	json_t *row;
 	int r = wanted_has_digest(file) ? catalog_get_file(reader, file->id, &record) : -ENOENT;
 
 	if (r == 0)
@@ -454,11 +445,9 @@ static int make_row(struct digest_writing *writing, struct catalog_reader *reade
 	r = row_maker_identify(&writing->maker, &record, &row);
 	if (r < 0)
 		return r;
-	r = add_digest(row, &record, file->digest);
-	if (r == 0)
-		return row_set_keep(writing->set, row, file->size);
-	json_decref(row);
-	return r;
+	memcpy(row.sha256, file->digest, sizeof(row.sha256));
+	row.state = file_digest(&record);
+	return row_set_keep(writing->set, &row, inventory_row_fields, file->size);
 }
 
 /* ---- the set ----------------------------------------------------------------------------- */

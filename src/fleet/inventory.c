@@ -48,11 +48,11 @@ struct inventory {
 /* Makes the row of a file, and adds the number of its names to *names. */
 static int make_row(struct inventory *inventory, const struct file_record *file, uint64_t *names)
 {
-	json_t *row;
+	struct inventory_row row;
 	int r = row_maker_make(&inventory->maker, file, &row);
 
 	if (r == 0)
-		r = row_set_keep(inventory->set, row, file->attributes.size);
+		r = row_set_keep(inventory->set, &row, inventory_row_fields, row.size);
 	if (r < 0)
 		return r;
 	*names += file->names;

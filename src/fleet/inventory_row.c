@@ -14,7 +14,6 @@
 #include "catalog/scan.h"
 #include "row/json_number.h"
 #include "row/json_path.h"
-#include "row/json_text.h"
 #include "source/source.h"
 
 void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader)
@@ -124,30 +123,72 @@ static int find_names(struct row_maker *maker, const struct file_record *file)
 
 /* ---- members ------------------------------------------------------------------------- */
 
-static int set_name(const struct row_maker *maker, const struct row_name *name, json_t *object)
+static struct row_path path_of(const struct row_maker *maker, const struct row_name *name)
 {
-	int r = json_set(object, "source", json_integer(name->source));
-
-	return r < 0 ? r
-		     : json_set_path(object, "path", (const char *)maker->paths.data + name->path,
-				     name->length);
+	return (struct row_path){
+		.source = name->source,
+		.path = {.data = maker->paths.data + name->path, .length = name->length},
+	};
 }
 
-/* Sets the names after the first one. */
-static int set_links(const struct row_maker *maker, json_t *row)
-{
-	json_t *links = json_array();
-	int r = json_set(row, "links", links);
+static const struct field path_fields[] = {
+	{FIELD(struct row_path, source, "source", FIELD_COUNT), .required = true},
+	{FIELD(struct row_path, path, "path", FIELD_BYTES), .required = true},
+};
 
-	for (size_t i = 1; r == 0 && i < maker->name_count; i++) {
+static bool has_links(const void *member)
+{
+	const struct row_maker *const *maker = member;
+
+	return *maker && (*maker)->name_count > 1;
+}
+
+/* Makes the list of the names after the first one. */
+static json_t *make_links(const void *member)
+{
+	const struct row_maker *maker = *(const struct row_maker *const *)member;
+	json_t *links = json_array();
+
+	for (size_t i = 1; links && i < maker->name_count; i++) {
+		const struct row_path path = path_of(maker, &maker->names[i]);
 		json_t *link = json_object();
 
-		r = json_array_append_new(links, link) == 0 ? 0 : -ENOMEM;
-		if (r == 0)
-			r = set_name(maker, &maker->names[i], link);
+		if (json_array_append_new(links, link) < 0 ||
+		    fields_set(link, &path, FIELDS(path_fields)) < 0)
+			json_decref(TAKE(links));
 	}
-	return r;
+	return links;
 }
+
+static json_t *make_number(const void *member)
+{
+	const struct row_number *number = member;
+
+	return number->unknown ? json_null() : json_identity(number->value);
+}
+
+static const struct field_form links_form = {.has = has_links, .make = make_links};
+static const struct field_form number_form = {.make = make_number};
+
+#define ROW(member, key, type) FIELD(struct inventory_row, member, key, type)
+
+static const struct field fields[] = {
+	{ROW(id, "id", FIELD_SIZE), .required = true},
+	{ROW(name.source, "source", FIELD_COUNT), .required = true},
+	{ROW(name.path, "path", FIELD_BYTES), .required = true},
+	{ROW(size, "size", FIELD_SIZE), .required = true},
+	{ROW(mtime_ns, "mtime_ns", FIELD_NUMBER), .required = true},
+	{ROW(ctime_ns, "ctime_ns", FIELD_NUMBER), .required = true},
+	{ROW(dev, "dev", FIELD_FORM), .form = &number_form, .required = true},
+	{ROW(ino, "ino", FIELD_FORM), .form = &number_form, .required = true},
+	{ROW(names, "names", FIELD_SIZE)},
+	{ROW(links, "links", FIELD_FORM), .form = &links_form},
+	{ROW(group, "group", FIELD_TEXT), .count = GROUP_NAME_SIZE},
+	{ROW(sha256, "sha256", FIELD_SHA256)},
+	{ROW(state, "state", FIELD_HEX64)},
+};
+
+const struct field_table inventory_row_fields = {fields, ARRAY_SIZE(fields)};
 
 /* Finds the present st_dev of the file system of a file. */
 static int find_device(struct row_maker *maker, const struct file_record *file, dev_t *device)
@@ -180,29 +221,10 @@ static int find_device(struct row_maker *maker, const struct file_record *file, 
 	return 0;
 }
 
-/* Sets what stat(2) says of the file. */
-static int set_attributes(struct row_maker *maker, const struct file_record *file, json_t *row)
-{
-	const struct attributes *attributes = &file->attributes;
-	dev_t device = 0;
-	int found = maker->examines_disk ? find_device(maker, file, &device) : -ENOENT;
-	int r = json_set(row, "size", json_number(attributes->size));
-
-	if (r == 0)
-		r = json_set(row, "mtime_ns", json_integer(clock_ns(attributes->mtime)));
-	if (r == 0)
-		r = json_set(row, "ctime_ns", json_integer(clock_ns(attributes->ctime)));
-	if (r == 0)
-		r = json_set(row, "dev", found == 0 ? json_identity(device) : json_null());
-	if (r == 0)
-		r = json_set(row, "ino", json_identity(attributes->inode));
-	return found == -ENOMEM ? found : r;
-}
-
 /* Sets the name of the file's group, if the file is in a visible one. */
-static int set_group(const struct row_maker *maker, const struct file_record *file, json_t *row)
+static int set_group(const struct row_maker *maker, const struct file_record *file,
+		     struct inventory_row *row)
 {
-	char name[GROUP_NAME_SIZE];
 	struct content_record content;
 	struct group_record group = {0};
 	int r = catalog_get_content(maker->reader, file->id, &content);
@@ -213,77 +235,47 @@ static int set_group(const struct row_maker *maker, const struct file_record *fi
 		r = catalog_get_group(maker->reader, content.group, &group);
 	if (r < 0 || !group_is_visible(&group))
 		return r == -ENOENT ? -EUCLEAN : r;
-	group_name_make(name, group.hash, group.ordinal);
-	return json_set(row, "group", json_string_nocheck(name));
+	group_name_make(row->group, group.hash, group.ordinal);
+	return 0;
 }
 
-/* Sets the members that all rows have. */
-static int set_identity(struct row_maker *maker, const struct file_record *file, json_t *row)
+int row_maker_identify(struct row_maker *maker, const struct file_record *file,
+		       struct inventory_row *row)
 {
-	int r = json_set(row, "id", json_number(file->id));
+	const struct attributes *attributes = &file->attributes;
+	dev_t device = 0;
+	int found, r = find_names(maker, file);
 
-	if (r == 0)
-		r = set_name(maker, &maker->names[0], row);
-	return r < 0 ? r : set_attributes(maker, file, row);
-}
-
-/* Sets the digest of the file, if the index has a current one. */
-static int set_known_digest(const struct row_maker *maker, const struct file_record *file,
-			    json_t *row)
-{
-	uint8_t digest[SHA256_BYTES];
-	int r = catalog_find_digest(maker->reader, file, digest);
-
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return row_add_digest(row, digest);
-}
-
-/* Sets the members that only rows of an inventory have. */
-static int set_members(struct row_maker *maker, const struct file_record *file, json_t *row)
-{
-	int r = json_set(row, "names", json_integer(file->names));
-
-	if (r == 0 && maker->name_count > 1)
-		r = set_links(maker, row);
-	if (r == 0)
-		r = set_group(maker, file, row);
-	return r < 0 ? r : set_known_digest(maker, file, row);
-}
-
-int row_maker_identify(struct row_maker *maker, const struct file_record *file, json_t **row)
-{
-	int r = find_names(maker, file);
-
-	*row = NULL;
 	if (r == -ENOENT || (r == 0 && maker->name_count == 0))
 		return -EUCLEAN; /* a name that its file or its folder lacks */
 	if (r < 0)
 		return r;
-	*row = json_object();
-	r = *row ? set_identity(maker, file, *row) : -ENOMEM;
-	if (r < 0)
-		json_decref(TAKE(*row));
-	return r;
+	found = maker->examines_disk ? find_device(maker, file, &device) : -ENOENT;
+	*row = (struct inventory_row){
+		.id = file->id,
+		.name = path_of(maker, &maker->names[0]),
+		.size = attributes->size,
+		.mtime_ns = clock_ns(attributes->mtime),
+		.ctime_ns = clock_ns(attributes->ctime),
+		.dev = {.value = device, .unknown = found < 0},
+		.ino = {.value = attributes->inode},
+	};
+	return found == -ENOMEM ? found : 0;
 }
 
-int row_maker_make(struct row_maker *maker, const struct file_record *file, json_t **row)
+int row_maker_make(struct row_maker *maker, const struct file_record *file,
+		   struct inventory_row *row)
 {
 	int r = row_maker_identify(maker, file, row);
 
-	if (r == 0)
-		r = set_members(maker, file, *row);
 	if (r < 0)
-		json_decref(TAKE(*row));
-	return r;
-}
-
-int row_add_digest(json_t *row, const uint8_t digest[SHA256_BYTES])
-{
-	char digits[SHA256_DIGITS + 1];
-
-	sha256_format(digest, digits);
-	return json_set(row, "sha256", json_string_nocheck(digits));
+		return r;
+	row->names = file->names;
+	row->links = maker;
+	r = set_group(maker, file, row);
+	if (r == 0)
+		r = catalog_find_digest(maker->reader, file, row->sha256);
+	return r == -ENOENT ? 0 : r;
 }
 
 /* ---- sources ------------------------------------------------------------------------- */

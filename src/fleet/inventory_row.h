@@ -2,8 +2,8 @@
 #ifndef FLEET_INVENTORY_ROW_H
 #define FLEET_INVENTORY_ROW_H
 
-/* Makes the rows of an inventory: JSON objects, each for a regular file with all its names. Rows of
- * digests have some of the same members. One thread at a time. */
+/* Makes the rows of an inventory, each for a regular file with all its names. Rows of digests have
+ * some of the same members. One thread at a time. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,8 @@
 #include "base/bytes.h"
 #include "catalog/catalog.h"
 #include "catalog/digests.h"
+#include "catalog/group_name.h"
+#include "row/fields.h"
 
 struct sources;
 
@@ -51,18 +53,43 @@ struct row_maker {
 /* Uses another snapshot, which must stay open until the next call or the last row. */
 void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader);
 
+/* A name of a file. */
+struct row_path {
+	uint32_t source; /* number in the list of the manifest */
+	struct bytes path; /* below the source */
+};
+
+/* An inode or device number. */
+struct row_number {
+	uint64_t value;
+	bool unknown;
+};
+
+/* A row of an inventory or of digests. A member that is 0 or empty is left out, unless it says
+ * which file it is. Paths are valid until the next row is made. */
+struct inventory_row {
+	uint64_t id;
+	struct row_path name; /* the first one by source and path */
+	uint64_t size; /* bytes */
+	int64_t mtime_ns, ctime_ns; /* since 1970 */
+	struct row_number dev, ino;
+	/* The members below do not say which file it is. */
+	uint64_t names; /* number of all */
+	const struct row_maker *links; /* has the further names */
+	char group[GROUP_NAME_SIZE]; /* if it is one that is shown */
+	uint8_t sha256[SHA256_BYTES];
+	uint64_t state; /* file_digest() to which the SHA-256 belongs */
+};
+extern const struct field_table inventory_row_fields;
+
 /* Makes the row of a file that has a name. Returns 0 or -errno. Looks at the disk only for the
  * first file of each file system, for its st_dev. */
 MUST_CHECK int row_maker_make(struct row_maker *maker, const struct file_record *file,
-			      json_t **row);
+			      struct inventory_row *row);
 
-/* As row_maker_make(), but the row has only the members that say which file it is: id, source,
- * path, size, mtime_ns, ctime_ns, dev and ino. */
+/* As row_maker_make(), but sets only the members that say which file it is. */
 MUST_CHECK int row_maker_identify(struct row_maker *maker, const struct file_record *file,
-				  json_t **row);
-
-/* Adds the SHA-256 to a row. Returns 0 or -ENOMEM. */
-MUST_CHECK int row_add_digest(json_t *row, const uint8_t digest[SHA256_BYTES]);
+				  struct inventory_row *row);
 
 void row_maker_deinit(struct row_maker *maker);
 

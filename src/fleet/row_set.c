@@ -577,54 +577,41 @@ static int close_part(struct row_set *set)
 	return json_array_append_new(set->parts, part) == 0 ? 0 : -ENOMEM;
 }
 
-/* Adds a row. Blocks if a part is complete, until it is on the disk.
- *
- * row		borrowed
- * bytes	size of the file of the row, for the sum in the manifest
- */
-static int row_set_add(struct row_set *set, json_t *row, uint64_t bytes)
+/* Adds the line of a row. Blocks if a part is complete, until it is on the disk. */
+static int add_line(struct row_set *set, const void *line, size_t length)
 {
 	int r = set->part.fd < 0 ? open_part(set) : 0;
 
-	set->line.length = 0;
 	if (r == 0)
-		r = json_append_line(&set->line, row, JSON_COMPACT);
-	if (r < 0)
-		return r;
-	r = explain_part(set, part_file_add(&set->part, set->line.data, set->line.length));
+		r = explain_part(set, part_file_add(&set->part, line, length));
 	set->rows++;
 	set->part_rows++;
-	set->bytes = size_add(set->bytes, bytes);
 	return r == 0 && set->part_rows == PART_ROWS_MAX ? close_part(set) : r;
 }
 
-static void drop_waiting(struct row_set *set)
+int row_set_keep(struct row_set *set, const void *row, struct field_table table, uint64_t bytes)
 {
-	for (size_t i = 0; i < set->waiting_count; i++)
-		json_decref(set->waiting[i].row);
-	set->waiting_count = 0;
-}
+	int r = fields_append_line(&set->waiting, row, table);
 
-int row_set_keep(struct row_set *set, json_t *row, uint64_t bytes)
-{
-	int r = array_reserve(&set->waiting, &set->waiting_capacity, set->waiting_count + 1,
-			      sizeof(*set->waiting));
-
-	if (r < 0) {
-		json_decref(row);
+	if (r < 0)
 		return r;
-	}
-	set->waiting[set->waiting_count++] = (struct waiting_row){row, bytes};
+	set->waiting_count++;
+	set->bytes = size_add(set->bytes, bytes);
 	return 0;
 }
 
 int row_set_write_waiting(struct row_set *set)
 {
+	const uint8_t *line = set->waiting.data;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < set->waiting_count; i++)
-		r = row_set_add(set, set->waiting[i].row, set->waiting[i].bytes);
-	drop_waiting(set);
+	for (; r == 0 && set->waiting_count > 0; set->waiting_count--) {
+		const uint8_t *end = (const uint8_t *)rawmemchr(line, '\n') + 1;
+
+		r = add_line(set, line, (size_t)(end - line));
+		line = end;
+	}
+	set->waiting.length = set->waiting_count = 0;
 	return r;
 }
 
@@ -694,9 +681,7 @@ void row_set_deinit(struct row_set *set)
 	if (set->folder.made && !set->committed)
 		(void)rmdir(set->settings.folder);
 	set_folder_deinit(&set->folder);
-	drop_waiting(set);
-	free(set->waiting);
-	bytes_free(&set->line);
+	bytes_free(&set->waiting);
 	json_decref(set->parts);
 	*set = (struct row_set){.folder = {.fd = -1}, .generation_folder = -1, .part.fd = -1};
 }

@@ -28,6 +28,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "row/fields.h"
 
 /* ---- set folder ----------------------------------------------------------------------------- */
 
@@ -84,12 +85,6 @@ struct row_set_figures {
 	uint64_t pending; /* files that are not compared yet */
 };
 
-/* A row that is not written yet. */
-struct waiting_row {
-	json_t *row;
-	uint64_t bytes;
-};
-
 struct row_set {
 	struct row_set_settings settings;
 	struct set_folder folder;
@@ -100,10 +95,9 @@ struct row_set {
 	struct part_file part;
 	uint64_t part_rows; /* rows of the part that is open */
 	json_t *parts; /* array of the manifest */
-	struct bytes line;
 	uint64_t rows, bytes; /* sums of the new set */
-	struct waiting_row *waiting;
-	size_t waiting_count, waiting_capacity;
+	struct bytes waiting; /* lines of the rows that are not written yet */
+	size_t waiting_count;
 };
 
 /* Opens, checks and locks the folder, but writes nothing into it. A folder that is not empty must
@@ -114,10 +108,11 @@ MUST_CHECK int row_set_begin(struct row_set *set, const struct row_set_settings 
 /* Keeps a row until row_set_write_waiting(), without any I/O: for a caller with an open snapshot of
  * the index. Returns 0 or -ENOMEM.
  *
- * row		taken over, in all cases
+ * table	the members of the row
  * bytes	size of the file of the row, for the sum in the manifest
  */
-MUST_CHECK int row_set_keep(struct row_set *set, json_t *row, uint64_t bytes);
+MUST_CHECK int row_set_keep(struct row_set *set, const void *row, struct field_table table,
+			    uint64_t bytes);
 
 /* Adds the rows that wait. Blocks if a part is complete, until it is on the disk. */
 MUST_CHECK int row_set_write_waiting(struct row_set *set);
