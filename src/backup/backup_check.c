@@ -21,7 +21,6 @@ struct checking {
 	const struct backup_check *check;
 	struct backup_figures *figures;
 	struct manifest_reader reader; /* its name is the next one of the manifest */
-	bool at_end; /* the manifest has no next name */
 	int backup; /* open directory */
 	struct copier copier;
 	struct xattrs xattrs; /* of the current name in the backup */
@@ -96,46 +95,25 @@ static int count_name(struct checking *checking)
 }
 
 /* Checks a name that is not in the backup. */
-static int check_absent(struct checking *checking)
+static int check_absent(void *context)
 {
+	struct checking *checking = context;
 	struct manifest_name *name = &checking->reader.name;
 	const char *content = bytes_text(&name->content);
+	int r;
 
 	if (!content)
 		return -ENOMEM;
-	return name->content.length > 0 ? check_file(checking, name, checking->backup, content)
-					: report(checking, &name->path, BACKUP_MISSING, 0);
-}
-
-/* Reads the next name of the manifest. */
-static int advance(struct checking *checking)
-{
-	int r = manifest_reader_next(&checking->reader);
-
-	checking->at_end = r == MANIFEST_END;
-	if (r == 0)
-		checking->figures->names++;
-	return r < 0 ? r : 0;
+	r = name->content.length > 0 ? check_file(checking, name, checking->backup, content)
+				     : report(checking, &name->path, BACKUP_MISSING, 0);
+	return r == 0 ? count_name(checking) : r;
 }
 
 /* Checks the names of the manifest before a path of the backup, which are not in it. Sets *found to
- * whether the next name is that path. */
+ * whether the next name is that path. path: NULL: all names */
 static int seek(struct checking *checking, const struct bytes *path, bool *found)
 {
-	int order = 1;
-	int r = 0;
-
-	while (!checking->at_end && (order = path_order(&checking->reader.name.path, path)) < 0) {
-		r = check_absent(checking);
-		if (r == 0)
-			r = count_name(checking);
-		if (r == 0)
-			r = advance(checking);
-		if (r < 0)
-			return r;
-	}
-	*found = !checking->at_end && order == 0;
-	return 0;
+	return manifest_reader_seek(&checking->reader, path, check_absent, checking, found);
 }
 
 /* ---- names in the backup ----------------------------------------------------------------- */
@@ -224,7 +202,7 @@ static bool is_above_next(const struct checking *checking)
 	const struct bytes *next = &checking->reader.name.path;
 	const struct bytes *path = &checking->path;
 
-	return !checking->at_end && next->length > path->length &&
+	return !checking->reader.at_end && next->length > path->length &&
 	       next->data[path->length] == '/' && memcmp(next->data, path->data, path->length) == 0;
 }
 
@@ -242,28 +220,16 @@ static int check_name(struct checking *checking, int directory, const char *base
 	r = check_present(checking, directory, base);
 	if (r == 0)
 		r = count_name(checking);
-	return r < 0 ? r : advance(checking);
+	return r < 0 ? r : manifest_reader_advance(&checking->reader);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------- */
-
-static int set_path(struct checking *checking, const char *directory, const char *name)
-{
-	struct bytes *path = &checking->path;
-	int r;
-
-	path->length = 0;
-	r = bytes_append_text(path, directory);
-	if (r == 0 && path->length > 0 && name[0] != '\0')
-		r = bytes_append(path, "/", 1);
-	return r < 0 ? r : bytes_append_text(path, name);
-}
 
 static int enter(void *context, const struct tree_dir *dir)
 {
 	struct checking *checking = context;
 	bool surplus = false;
-	int r = set_path(checking, dir->path, "");
+	int r = tree_path(&checking->path, dir->path, "");
 
 	if (r == 0 && dir->path[0] != '\0')
 		r = check_name(checking, dir->fd, "", &surplus);
@@ -277,7 +243,7 @@ static int item(void *context, const struct tree_dir *dir, const char *name,
 {
 	struct checking *checking = context;
 	bool surplus;
-	int r = set_path(checking, dir->path, name);
+	int r = tree_path(&checking->path, dir->path, name);
 
 	(void)status;
 	return r < 0 ? r : check_name(checking, dir->fd, name, &surplus);
@@ -287,7 +253,7 @@ static int item(void *context, const struct tree_dir *dir, const char *name,
 static int failed(void *context, const char *path, int error)
 {
 	struct checking *checking = context;
-	int r = is_fatal(error) ? error : set_path(checking, path, "");
+	int r = is_fatal(error) ? error : tree_path(&checking->path, path, "");
 
 	return r < 0 ? r : report(checking, &checking->path, BACKUP_UNREADABLE, error);
 }
@@ -313,19 +279,16 @@ static int check_all(struct checking *checking)
 		.failed = failed,
 		.context = checking,
 	};
+	bool found;
 	int r = check_root(checking);
 
 	if (r == 0)
-		r = advance(checking);
+		r = manifest_reader_advance(&checking->reader);
 	if (r == 0)
 		r = tree_walk(checking->backup, &visitor);
-	while (r == 0 && !checking->at_end) {
-		r = check_absent(checking);
-		if (r == 0)
-			r = count_name(checking);
-		if (r == 0)
-			r = advance(checking);
-	}
+	if (r == 0)
+		r = seek(checking, NULL, &found);
+	checking->figures->names = checking->reader.names;
 	return r;
 }
 

@@ -636,3 +636,30 @@ int manifest_reader_next(struct manifest_reader *reader)
 		reader->bytes = size_add(reader->bytes, reader->name.size);
 	return 0;
 }
+
+int manifest_reader_advance(struct manifest_reader *reader)
+{
+	int r = reader->at_end ? 0 : manifest_reader_next(reader);
+
+	reader->at_end |= r == MANIFEST_END;
+	return r < 0 ? r : 0;
+}
+
+int manifest_reader_seek(struct manifest_reader *reader, const struct bytes *path,
+			 int (*passed)(void *context), void *context, bool *found)
+{
+	int order = -1;
+	int r = 0;
+
+	while (r == 0 && !reader->at_end) {
+		order = path ? path_order(&reader->name.path, path) : -1;
+		if (order >= 0)
+			break;
+		if (passed)
+			r = passed(context);
+		if (r == 0)
+			r = manifest_reader_advance(reader);
+	}
+	*found = r == 0 && !reader->at_end && order == 0;
+	return r;
+}

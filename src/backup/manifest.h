@@ -149,6 +149,7 @@ struct manifest_reader {
 	struct hash_state *hash; /* of all lines so far */
 	struct bytes before; /* path of the previous name */
 	struct manifest_name name; /* the last name read */
+	bool at_end; /* manifest_reader_advance() found no further name */
 	struct manifest_end end; /* set by the last line */
 };
 
@@ -170,5 +171,19 @@ MUST_CHECK int manifest_check_header(int fd, const char *path);
  * the last name of a valid manifest, -EPROTO if the manifest is not valid (logged with the number
  * of the line), -ENOMEM, or another -errno (logged). */
 MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
+
+/* As manifest_reader_next(), but sets reader->at_end after the last name. Returns 0 or -errno. */
+MUST_CHECK int manifest_reader_advance(struct manifest_reader *reader);
+
+/* Passes over the names before a path, for a caller with paths in the order of path_order(). Begins
+ * with the last name read.
+ *
+ * path		NULL: passes over all names
+ * passed	called for each name that is passed over; NULL: nothing is called
+ * found	set to whether the name is the path
+ *
+ * Returns 0, the failure of passed(), or -errno of manifest_reader_next(). */
+MUST_CHECK int manifest_reader_seek(struct manifest_reader *reader, const struct bytes *path,
+				    int (*passed)(void *context), void *context, bool *found);
 
 #endif

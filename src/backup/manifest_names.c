@@ -583,7 +583,6 @@ int manifest_write(const struct manifest_task *task, struct manifest_figures *fi
 struct comparing {
 	const struct manifest_comparison *comparison;
 	struct manifest_reader reader; /* its name is the next one of the manifest */
-	int at_end; /* MANIFEST_END after the last name, else 0 */
 	struct manifest_compared *result;
 };
 
@@ -634,39 +633,33 @@ static int report(struct comparing *comparing, const struct bytes *name,
 	return comparison->found(comparison->context, name, difference);
 }
 
-/* Reads the next name of the manifest, unless it has ended. */
-static int advance(struct comparing *comparing)
+/* Notes a name of the manifest that the index lacks. */
+static int note_gone(void *context)
 {
-	int r = comparing->at_end ? 0 : manifest_reader_next(&comparing->reader);
+	struct comparing *comparing = context;
+	const struct manifest_name *before = &comparing->reader.name;
 
-	if (r == MANIFEST_END)
-		comparing->at_end = r;
-	comparing->result->unread += r == 0 && !comparing->at_end && comparing->reader.name.unread;
-	return r < 0 ? r : 0;
+	comparing->result->unread += before->unread;
+	return report(comparing, &before->path, MANIFEST_GONE);
 }
 
 /* Compares a name of the index. Names of the manifest before it are gone. */
 static int compare_name(void *context, const struct manifest_name *name)
 {
 	struct comparing *comparing = context;
-	const struct manifest_name *before = &comparing->reader.name;
-	int order = 1;
-	int r = 0;
+	struct manifest_reader *reader = &comparing->reader;
+	bool found;
+	int r = manifest_reader_seek(reader, &name->path, note_gone, comparing, &found);
 
-	while (r == 0 && !comparing->at_end &&
-	       (order = path_order(&before->path, &name->path)) < 0) {
-		r = report(comparing, &before->path, MANIFEST_GONE);
-		if (r == 0)
-			r = advance(comparing);
-	}
 	if (r < 0)
 		return r;
-	if (comparing->at_end || order > 0)
-		return comparing->reader.format == MANIFEST_ALL
+	if (!found)
+		return reader->format == MANIFEST_ALL
 			       ? 0
 			       : report(comparing, &name->path, MANIFEST_NEW);
-	r = report(comparing, &before->path, find_difference(before, name));
-	return r < 0 ? r : advance(comparing);
+	comparing->result->unread += reader->name.unread;
+	r = report(comparing, &reader->name.path, find_difference(&reader->name, name));
+	return r < 0 ? r : manifest_reader_advance(reader);
 }
 
 /* Compares the root, if the manifest has its metadata. */
@@ -696,18 +689,15 @@ static int compare_all(struct comparing *comparing)
 		.context = comparing,
 		.figures = &figures,
 	};
+	bool found;
 	int r = compare_root(comparing);
 
 	if (r == 0)
-		r = advance(comparing);
+		r = manifest_reader_advance(&comparing->reader);
 	if (r == 0)
 		r = visit_names(&walk);
-	while (r == 0 && !comparing->at_end) {
-		r = report(comparing, &comparing->reader.name.path, MANIFEST_GONE);
-		if (r == 0)
-			r = advance(comparing);
-	}
-	return r;
+	return r < 0 ? r
+		     : manifest_reader_seek(&comparing->reader, NULL, note_gone, comparing, &found);
 }
 
 int manifest_compare(const struct manifest_comparison *comparison, struct manifest_compared *result)

@@ -27,22 +27,10 @@
 struct tree {
 	struct restoring *restoring;
 	struct manifest_reader *reader; /* before the next name; NULL: not of all names */
-	bool at_end; /* the manifest has no next name */
 	int directory; /* open in the target; -1: none */
 	struct bytes directory_path;
 	struct bytes path; /* of the current item */
 };
-
-static int set_item_path(struct tree *tree, const struct tree_dir *dir, const char *name)
-{
-	int r;
-
-	tree->path.length = 0;
-	r = bytes_append_text(&tree->path, dir->path);
-	if (r == 0 && tree->path.length > 0)
-		r = bytes_append(&tree->path, "/", 1);
-	return r < 0 ? r : bytes_append_text(&tree->path, name);
-}
 
 static int fail_item(struct tree *tree, int result)
 {
@@ -169,28 +157,14 @@ static int leave(void *context, const struct tree_dir *dir)
 
 /* ---- entries of directories -------------------------------------------------------------- */
 
-static int advance(struct tree *tree)
-{
-	int r = manifest_reader_next(tree->reader);
-
-	tree->at_end = r == MANIFEST_END;
-	return r < 0 ? r : 0;
-}
-
 /* Finds the hash of the current item in the manifest. Sets *hash to NULL if there is none. */
 static int find_hash(struct tree *tree, const struct hash128 **hash)
 {
 	const struct manifest_name *name = tree->reader ? &tree->reader->name : NULL;
-	int order = 1;
-	int r = 0;
+	bool found = false;
+	int r = name ? manifest_reader_seek(tree->reader, &tree->path, NULL, NULL, &found) : 0;
 
-	*hash = NULL;
-	while (r == 0 && name && !tree->at_end &&
-	       (order = path_order(&name->path, &tree->path)) < 0)
-		r = advance(tree);
-	if (r == 0 && name && !tree->at_end && order == 0 && name->hashed &&
-	    name->content.length == 0)
-		*hash = &name->hash;
+	*hash = found && name->hashed && name->content.length == 0 ? &name->hash : NULL;
 	return r;
 }
 
@@ -270,7 +244,7 @@ static int item(void *context, const struct tree_dir *dir, const char *name,
 	const struct hash128 *hash;
 	int r;
 
-	r = set_item_path(tree, dir, name);
+	r = tree_path(&tree->path, dir->path, name);
 	if (r < 0 || restore_only_part(restoring->settings->only, tree->path.data,
 				       tree->path.length) != RESTORE_WHOLE)
 		return r;
@@ -302,7 +276,7 @@ int restore_tree(struct restoring *restoring, struct manifest_reader *reader)
 		.failed = walk_failed,
 		.context = &tree,
 	};
-	int r = tree.reader ? advance(&tree) : 0;
+	int r = tree.reader ? manifest_reader_advance(tree.reader) : 0;
 
 	if (r == 0)
 		r = tree_walk(restoring->backup, &visitor);

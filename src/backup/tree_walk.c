@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/stop.h"
 
@@ -44,6 +43,15 @@ static int append_name(struct bytes *path, const char *name)
 	if (path->length > 0)
 		r = bytes_append(path, "/", 1);
 	return r < 0 ? r : bytes_append_text(path, name);
+}
+
+int tree_path(struct bytes *path, const char *directory, const char *name)
+{
+	int r;
+
+	path->length = 0;
+	r = bytes_append_text(path, directory);
+	return r < 0 || *name == '\0' ? r : append_name(path, name);
 }
 
 /* Reports a failure of the current directory to the visitor. */

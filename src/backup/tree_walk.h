@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 /* A directory of the walk. Borrowed for the call. */
 struct tree_dir {
@@ -41,6 +42,10 @@ struct tree_visitor {
 	int (*failed)(void *context, const char *path, int error);
 	void *context;
 };
+
+/* Sets path to that of a name in a directory of the walk; "": the directory itself. Returns 0 or
+ * -ENOMEM. */
+MUST_CHECK int tree_path(struct bytes *path, const char *directory, const char *name);
 
 /* Walks the tree below an open directory. Returns 0, the failure of a callback, -EINTR if
  * stop_requested(), or -ENOMEM. */
