@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "row/fields.h"
 #include "row/json_path.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"

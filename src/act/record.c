@@ -13,7 +13,6 @@
 
 #include "base/kernel.h"
 #include "row/fields.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 #include "row/json_xattrs.h"
 

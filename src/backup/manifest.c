@@ -20,7 +20,6 @@
 #include "catalog/query.h"
 #include "row/fields.h"
 #include "row/json_path.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 #include "row/json_xattrs.h"
 #include "source/source.h"

@@ -14,8 +14,8 @@
 #include "index/known_index.h"
 #include "options/common_options.h"
 #include "report/figures.h"
-#include "row/json_number.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 
 enum {
 	OPT_FORGET = OPTION_ID_OWN,

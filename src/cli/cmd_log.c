@@ -9,8 +9,8 @@
 #include "base/output.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
-#include "row/json_number.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,

@@ -18,7 +18,6 @@
 #include "catalog/query.h"
 #include "catalog/record.h"
 #include "row/fields.h"
-#include "row/json_number.h"
 #include "row/json_text.h"
 #include "source/source.h"
 #include "twinfs/format.h"

@@ -12,8 +12,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "row/json_number.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 #include "source/source.h"
 
 void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader)

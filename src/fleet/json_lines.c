@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 
 /* ---- host name ------------------------------------------------------------------------------ */

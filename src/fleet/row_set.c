@@ -22,8 +22,6 @@
 #include "base/new_file.h"
 #include "base/numbers.h"
 #include "fleet/output_folder.h"
-#include "row/json_number.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 
 #define SET_MANIFEST "manifest.json"

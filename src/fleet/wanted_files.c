@@ -19,7 +19,6 @@
 #include "fleet/json_lines.h"
 #include "fleet/row_set.h"
 #include "row/fields.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 #include "row/line_reader.h"
 #include "source/source.h"

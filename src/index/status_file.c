@@ -16,7 +16,6 @@
 #include "base/progress.h"
 #include "base/timed_call.h"
 #include "row/json_path.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 
 #define STATUS_FILE "/.twinfs/status.json"

@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "partial/files.h"
 #include "partial/partial.h"
-#include "row/json_number.h"
+#include "row/fields.h"
 #include "row/json_path.h"
 
 #define CSV_LINE_END "\r\n"
@@ -106,20 +106,24 @@ static int print_csv(struct output *output, const struct printed_run *run)
 
 /* ---- json ---------------------------------------------------------------------------- */
 
+#define RUN(member, key, type) FIELD(struct printed_run, member, key, type), .required = true
+
+static const struct field fields[] = {
+	{RUN(bytes, "bytes", FIELD_SIZE)},
+	{RUN(place.offset, "offset", FIELD_SIZE)},
+	{RUN(path, "path", FIELD_BYTES)},
+	{RUN(source.offset, "source_offset", FIELD_SIZE)},
+	{RUN(source_path, "source_path", FIELD_BYTES)},
+};
+
 static int print_object(struct output *output, const struct printed_run *run)
 {
 	json_t *object = json_object();
 
-	if (!object || json_object_set_new(object, "bytes", json_number(run->bytes)) < 0 ||
-	    json_object_set_new(object, "offset", json_number(run->place.offset)) < 0 ||
-	    json_set_path(object, "path", (const char *)run->path.data, run->path.length) < 0 ||
-	    json_object_set_new(object, "source_offset", json_number(run->source.offset)) < 0 ||
-	    json_set_path(object, "source_path", (const char *)run->source_path.data,
-			  run->source_path.length) < 0) {
-		json_decref(object);
-		return -ENOMEM;
-	}
-	return output_json_object(output, object);
+	if (object && fields_set(object, run, FIELDS(fields)) == 0)
+		return output_json_object(output, object);
+	json_decref(object);
+	return -ENOMEM;
 }
 
 static int print_jsonl(struct output *output, const struct printed_run *run)

@@ -31,7 +31,7 @@
 #include "report/stays.h"
 #include "report/symlinks.h"
 #include "row/json_path.h"
-#include "row/json_read.h"
+#include "row/json_text.h"
 #include "row/line_reader.h"
 #include "source/source.h"
 

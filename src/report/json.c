@@ -25,8 +25,8 @@
 #include "base/text.h"
 #include "catalog/query.h"
 #include "report/format.h"
-#include "row/json_number.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 #include "source/managed.h"
 
 static int set_summary(const struct printing *printing, json_t *object)

@@ -3,11 +3,74 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "row/json_number.h"
+#include "base/log.h"
+#include "base/numbers.h"
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+static _Thread_local bool is_reading;
+
+/* Ends the process if memory is short while JSON is read. Code that writes JSON receives NULL and
+ * can handle it. */
+static void *allocate(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (memory || !is_reading)
+		return memory;
+	log_error("out of memory");
+	_exit(EXIT_FAILURE);
+}
+
+static void set_functions(void)
+{
+	json_set_alloc_funcs(allocate, free);
+}
+
+json_t *json_read(const char *text, size_t length, size_t flags)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	json_t *value;
+
+	pthread_once(&once, set_functions);
+	is_reading = true;
+	value = json_loadb(text, length, flags, NULL);
+	is_reading = false;
+	return value;
+}
+
+/* ---- numbers ----------------------------------------------------------------------- */
+
+json_t *json_identity(uint64_t number)
+{
+	char digits[24];
+
+	if (number <= INT64_MAX)
+		return json_integer((json_int_t)number);
+	(void)snprintf(digits, sizeof(digits), "%" PRIu64, number);
+	return json_string_nocheck(digits);
+}
+
+bool is_json_identity(const json_t *value)
+{
+	const char *digits = json_string_value(value);
+	uint64_t number;
+
+	if (!digits)
+		return json_is_integer(value);
+	return digits[0] != '0' && number_read(digits, json_string_length(value), &number) == 0 &&
+	       number > INT64_MAX;
+}
+
+/* ---- text -------------------------------------------------------------------------- */
 
 #define HEX64_DIGITS 16
 

@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "row/fields.h"
-#include "row/json_read.h"
 #include "row/json_text.h"
 #include "unit_test.h"
 
