@@ -17,16 +17,9 @@
 #define MAP_WIDTH 960.0
 #define MAP_HEIGHT 540.0
 
-/* Pixels around nested boxes; data/page/style.css has the same values. */
-#define BOX_BORDER 3.0
-#define BOX_HEAD 21.0
-
 /* Smallest size in pixels of a box that has nested boxes. */
 #define PARTED_WIDTH 64.0
 #define PARTED_HEIGHT 48.0
-
-/* Number of shades; data/page/style.css has as many. */
-#define SHADES 5
 
 /* Highest number of rows of the table. */
 #define ROWS_MAX 20
@@ -154,8 +147,8 @@ static void set_box(struct map *map, size_t folder, const struct treemap_box *bo
 
 	cell->shown = true;
 	cell->box = *box;
-	cell->width = box->width - 2 * BOX_BORDER;
-	cell->height = box->height - BOX_HEAD - BOX_BORDER;
+	cell->width = box->width - 2 * PAGE_BOX_BORDER;
+	cell->height = box->height - PAGE_BOX_HEAD - PAGE_BOX_BORDER;
 	cell->label = is_source(named) ? 0 : (size_t)(named->name - named->path);
 }
 
@@ -243,10 +236,10 @@ static void write_hint(const struct map *map, const struct folder_sum *sum, cons
 /* Returns the number of a shade, by the redundant part of a folder's bytes. */
 static int shade(uint64_t redundant, uint64_t all)
 {
-	uint64_t step = all / SHADES + (all % SHADES != 0);
-	uint64_t number = step > 0 ? redundant / step : SHADES;
+	uint64_t step = all / PAGE_SHADES + (all % PAGE_SHADES != 0);
+	uint64_t number = step > 0 ? redundant / step : PAGE_SHADES;
 
-	return number < SHADES ? (int)number + 1 : SHADES;
+	return number < PAGE_SHADES ? (int)number + 1 : PAGE_SHADES;
 }
 
 /* Returns the area that encloses a box: the area of the nearest ancestor with a box. */
@@ -332,9 +325,9 @@ static void write_box(const struct map *map, size_t folder)
 static void write_legend(struct html *html)
 {
 	html_raw(html, "<p class=\"legend\"><span>Redundant part of a folder:</span>");
-	for (int i = 1; i <= SHADES; i++)
+	for (int i = 1; i <= PAGE_SHADES; i++)
 		html_format(html, " <span><span class=\"key s%d\"></span>%d–%d&nbsp;%%</span>", i,
-			    100 * (i - 1) / SHADES, 100 * i / SHADES);
+			    100 * (i - 1) / PAGE_SHADES, 100 * i / PAGE_SHADES);
 	html_raw(html, "</p>\n");
 }
 

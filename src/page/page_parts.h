@@ -34,6 +34,12 @@ static inline bool page_has_room(const struct page_writing *writing)
  * 4.5. */
 extern const char page_head[], page_style[];
 
+/* Numbers of the style, which test_style.c compares: the pixels around nested boxes, and the number
+ * of shades. */
+#define PAGE_BOX_BORDER 3
+#define PAGE_BOX_HEAD 21 /* with the border of the box */
+#define PAGE_SHADES 5
+
 /* Writes how many folders are whole copies, or nothing if there are none. */
 void page_write_whole_copies(const struct page_writing *writing);
 
