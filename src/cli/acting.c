@@ -241,8 +241,7 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *acting,
 				const struct current_index *index)
 {
-	AUTO_FREE const char **shown =
-		shown_paths_find(index->sources, index->given, index->given_count);
+	AUTO_FREE const char **shown = shown_paths_find(index);
 	struct report report = {.sources = index->sources,
 				.shown = shown,
 				.format = acting->format};
@@ -270,8 +269,7 @@ enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *
 static int prepared_confirm(struct prepared *prepared, const struct acting *acting,
 			    const struct current_index *index)
 {
-	AUTO_FREE const char **shown =
-		shown_paths_find(index->sources, index->given, index->given_count);
+	AUTO_FREE const char **shown = shown_paths_find(index);
 	const struct question question = {.act = &acting->act,
 					  .verb = acting->verb,
 					  .sources = index->sources,
@@ -351,7 +349,7 @@ static int move_destination_check(const char *destination, const struct sources 
 /* ---- the command ---------------------------------------------------------------------------- */
 
 enum {
-	OPT_DRY_RUN = OPTION_ID_ACTING,
+	OPT_DRY_RUN = OPTION_ID_OWN,
 	OPT_FORMAT,
 	OPT_YES,
 	OPT_WITHOUT_LEASES,

@@ -14,8 +14,7 @@
 #include "report/report.h"
 #include "twinfs/exit.h"
 
-/* The first id of acting_options, and the first id of the options of a single command. */
-#define OPTION_ID_ACTING OPTION_ID_OWN
+/* The first id of the options of a single command, above those of acting_options. */
 #define OPTION_ID_ACT (OPTION_ID_OWN + 20)
 
 struct acting {

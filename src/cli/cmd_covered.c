@@ -164,8 +164,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		 struct output *output, enum twinfs_exit *status)
 {
 	struct covered_settings *settings = context;
-	AUTO_FREE const char **shown =
-		shown_paths_find(index->sources, index->given, index->given_count);
+	AUTO_FREE const char **shown = shown_paths_find(index);
 	struct report_summary summary = {0};
 	struct filter filter = FILTER_NONE;
 	const struct report report = {

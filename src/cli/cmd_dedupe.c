@@ -246,8 +246,7 @@ static void note_parts(const struct deduping *deduping, const struct partial *pa
 static enum twinfs_exit print_plan(const struct deduping *deduping, const struct partial *partial,
 				   const struct current_index *index)
 {
-	AUTO_FREE const char **shown =
-		shown_paths_find(index->sources, index->given, index->given_count);
+	AUTO_FREE const char **shown = shown_paths_find(index);
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	int r;

@@ -225,25 +225,14 @@ static int read_hashes(struct manifest_making *making, const struct current_inde
 	return r;
 }
 
-static enum twinfs_exit compare(struct manifest_making *making, struct current_index *index)
+/* Prints the manifest, or the comparison with it. */
+static enum twinfs_exit print_to(struct manifest_making *making, struct current_index *index,
+				 int fd)
 {
+	bool compares = making->settings->compare;
 	const struct index_printer printer = {
-		.noun = "comparison",
-		.print = print_comparison,
-		.context = making,
-		.whole = true,
-	};
-
-	if (read_hashes(making, index) < 0)
-		return TWINFS_EXIT_FAILED;
-	return index_print(&printer, index);
-}
-
-static enum twinfs_exit make_to(struct manifest_making *making, struct current_index *index, int fd)
-{
-	const struct index_printer printer = {
-		.noun = "manifest",
-		.print = print_manifest,
+		.noun = compares ? "comparison" : "manifest",
+		.print = compares ? print_comparison : print_manifest,
 		.context = making,
 		.whole = true,
 	};
@@ -306,7 +295,7 @@ static enum twinfs_exit make_file(struct manifest_making *making, struct current
 
 	if (r < 0)
 		return explain_output(path, r);
-	status = make_to(making, index, file.fd);
+	status = print_to(making, index, file.fd);
 	if (status == TWINFS_EXIT_FAILED)
 		return status;
 	r = keep_replaced(making, path);
@@ -366,10 +355,8 @@ static enum twinfs_exit run(struct manifest_making *making, char *const *operand
 	if (prepare(making) < 0 ||
 	    current_index_open(&index, &settings->common.index, operands, count, INDEX_EXACT) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (settings->compare)
-		return compare(making, &index);
 	return settings->output ? make_file(making, &index)
-				: make_to(making, &index, STDOUT_FILENO);
+				: print_to(making, &index, STDOUT_FILENO);
 }
 
 /* Returns what is wrong with the command line, or NULL. */

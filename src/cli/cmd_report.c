@@ -129,7 +129,10 @@ static const struct option_table report_table = {
 	.apply = report_apply,
 };
 
-static int prepare(struct report_settings *settings, const struct current_index *index)
+/* Sets rules and filters, and the mount point of the view if the user named that instead of
+ * sources. */
+static int prepare(struct report_settings *settings, const struct current_index *index,
+		   struct bytes *mount_point)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(index->catalog, &reader);
@@ -138,8 +141,12 @@ static int prepare(struct report_settings *settings, const struct current_index 
 		r = current_index_check_options(index, reader);
 	if (r == 0)
 		r = rule_settings_prepare(&settings->rules, reader, index->sources);
-	return r < 0 ? r
-		     : filter_settings_prepare(&settings->filters, index, reader, index->served);
+	if (r == 0)
+		r = filter_settings_prepare(&settings->filters, index, reader, index->served);
+	if (r < 0 || !index->served || index->given_count > 0)
+		return r;
+	r = catalog_get_view(reader, mount_point);
+	return r == -ENOENT ? 0 : r;
 }
 
 static int explain_filters(struct report_settings *settings, const struct current_index *index)
@@ -148,17 +155,6 @@ static int explain_filters(struct report_settings *settings, const struct curren
 	int r = catalog_read_begin(index->catalog, &reader);
 
 	return r < 0 ? r : filter_settings_explain(&settings->filters, index, reader);
-}
-
-/* Sets the mount point of the view that maintains the index. */
-static int find_mount_point(const struct current_index *index, struct bytes *mount_point)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(index->catalog, &reader);
-
-	if (r == 0)
-		r = catalog_get_view(reader, mount_point);
-	return r == -ENOENT ? 0 : r;
 }
 
 static int make(struct report_settings *settings, const struct current_index *index,
@@ -177,10 +173,8 @@ static int make(struct report_settings *settings, const struct current_index *in
 		.scan_options = bytes_text(&settings->scan_options),
 		.group_options = bytes_text(&settings->group_options),
 	};
-	int r = prepare(settings, index);
+	int r = prepare(settings, index, &mount_point);
 
-	if (r == 0 && index->served && index->given_count == 0)
-		r = find_mount_point(index, &mount_point);
 	if (mount_point.length > 0)
 		page_settings.mount_point = bytes_text(&mount_point);
 	if (r == 0)

@@ -109,8 +109,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		 struct output *output, enum twinfs_exit *status)
 {
 	const struct list_request *request = context;
-	AUTO_FREE const char **shown =
-		shown_paths_find(index->sources, index->given, index->given_count);
+	AUTO_FREE const char **shown = shown_paths_find(index);
 	struct report_summary summary = {0};
 	enum twinfs_exit left_out = TWINFS_EXIT_COMPLETE;
 	struct report report;

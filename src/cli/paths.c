@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 
 #include "base/path.h"
+#include "index/current_index.h"
 #include "mountpoint/point.h"
 #include "options/common_options.h"
 #include "source/operands.h"
@@ -90,13 +91,14 @@ void path_print(struct output *output, enum path_ending ending, const char *path
 
 /* ---- the sources as the user wrote them ----------------------------------------------------- */
 
-static const char *find(const char *source, char *const *given, size_t count)
+/* Returns the given path that leads to a source, or the path of the source. */
+static const char *find_given(const struct current_index *index, const char *source)
 {
-	for (size_t i = 0; i < count; i++) {
-		AUTO_FREE char *absolute = realpath(given[i], NULL);
+	for (size_t i = 0; i < index->given_count; i++) {
+		AUTO_FREE char *absolute = realpath(index->given[i], NULL);
 
 		if (absolute && strcmp(absolute, source) == 0)
-			return given[i];
+			return index->given[i];
 	}
 	return source;
 }
@@ -113,14 +115,15 @@ static const char *find_relative(const struct operands *operands, const char *so
 	return *below ? below : ".";
 }
 
-const char **shown_paths_find(const struct sources *sources, char *const *given, size_t count)
+const char **shown_paths_find(const struct current_index *index)
 {
+	const struct sources *sources = index->sources;
 	const char **shown = calloc(sources->count + 1, sizeof(*shown));
 
 	for (size_t i = 0; shown && i < sources->count; i++)
 		shown[i] = sources->operands
 				   ? find_relative(sources->operands, sources->list[i].path)
-				   : find(sources->list[i].path, given, count);
+				   : find_given(index, sources->list[i].path);
 	return shown;
 }
 

@@ -12,7 +12,7 @@
 #include "base/output.h"
 #include "options/common_options.h"
 
-struct sources;
+struct current_index;
 
 /* Finds the mount point of the view that contains a path. If the path is a symlink, it is not
  * followed. Sets *mount_point, which the caller frees, or to NULL if the path is in no view.
@@ -35,9 +35,8 @@ void path_print(struct output *output, enum path_ending ending, const char *path
 /* Finds the sources as the user wrote them: for each source the first given path that leads to it,
  * or its absolute path if none does. Paths are printed in this form.
  * Returns a list that the caller frees, or NULL if memory is short. The paths in the list are
- * borrowed from given and sources. */
-MUST_CHECK const char **shown_paths_find(const struct sources *sources, char *const *given,
-					 size_t count);
+ * borrowed from the index. */
+MUST_CHECK const char **shown_paths_find(const struct current_index *index);
 
 /* The settings of the commands that print paths. */
 struct path_settings {
