@@ -14,6 +14,7 @@
 #include "base/descriptor.h"
 #include "base/kernel.h"
 #include "base/log.h"
+#include "base/sort.h"
 #include "row/fields.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
@@ -352,11 +353,6 @@ static int handle_one(struct journal *journal, const json_t *object,
 	return r == -ENOMEM ? r : 0;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Returns the keys of the open intents, in the order of their numbers, or NULL if memory is short.
  * The caller frees the list; the keys are valid as long as their intents are open. */
 static const char **list_keys(json_t *open, size_t *count)
@@ -369,7 +365,7 @@ static const char **list_keys(json_t *open, size_t *count)
 	if (!keys)
 		return NULL;
 	json_object_foreach(open, key, object) keys[(*count)++] = key;
-	qsort(keys, *count, sizeof(*keys), compare_keys);
+	qsort(keys, *count, sizeof(*keys), texts_by_bytes);
 	return keys;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 
 #ifdef XXHASH_DISPATCH
@@ -87,26 +88,10 @@ void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1])
 	snprintf(digits, HASH128_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-/* Parses half of the digits. */
-static bool parse_half(const char *text, uint64_t *half)
-{
-	static const char all[16] = "0123456789abcdef";
-
-	*half = 0;
-	for (int i = 0; i < HASH128_DIGITS / 2; i++) {
-		const char *digit = memchr(all, text[i], sizeof(all));
-
-		if (!digit)
-			return false;
-		*half = *half << 4 | (uint64_t)(digit - all);
-	}
-	return true;
-}
-
 bool hash128_parse(const char *digits, struct hash128 *hash)
 {
-	return parse_half(digits, &hash->high) &&
-	       parse_half(digits + HASH128_DIGITS / 2, &hash->low);
+	return number_read_hex(digits, HASH128_DIGITS / 2, &hash->high) &&
+	       number_read_hex(digits + HASH128_DIGITS / 2, HASH128_DIGITS / 2, &hash->low);
 }
 
 #define BLOCK_BYTES ((size_t)256 << 10)

@@ -17,7 +17,7 @@
 
 #include "base/attributes.h"
 #include "base/descriptor.h"
-#include "base/terminal.h"
+#include "base/output.h"
 #include "base/text.h"
 
 /* Buffer size of a line: two quoted paths of maximum length. */

@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,60 +40,93 @@ uint64_t mountinfo_of(int fd)
 	return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
 }
 
-int mountinfo_line(const char *file, uint64_t mount, char **line)
+/* Decodes the next word of a line. Returns "" at the end. */
+static const char *next_word(char **rest)
 {
-	AUTO_FCLOSE FILE *lines = fopen(file, "re");
-	uint64_t number;
-	size_t size = 0;
+	char *word = strsep(rest, " ");
 
-	*line = NULL;
-	if (!lines)
-		return -errno;
-	while (getline(line, &size, lines) > 0) {
-		if (sscanf(*line, "%" SCNu64, &number) == 1 && number == mount)
+	if (!word)
+		return "";
+	mountinfo_decode(word);
+	return word;
+}
+
+bool mountinfo_split(struct mountinfo *mount, char *line)
+{
+	const char *optional;
+
+	line[strcspn(line, "\n")] = '\0';
+	mount->number = strtoull(next_word(&line), NULL, 10);
+	mount->parent = strtoull(next_word(&line), NULL, 10);
+	mount->device = next_word(&line);
+	mount->root = next_word(&line);
+	mount->point = next_word(&line);
+	do
+		optional = strsep(&line, " ");
+	while (optional && strcmp(optional, "-") != 0);
+	mount->type = next_word(&line);
+	mount->source = next_word(&line);
+	mount->options = line ? strsep(&line, " ") : "";
+	return mount->point[0] == '/' && *mount->type;
+}
+
+int mountinfo_open(struct mountinfo *mount, const char *file)
+{
+	*mount = (struct mountinfo){.file = fopen(file, "re")};
+	return mount->file ? 0 : -errno;
+}
+
+void mountinfo_close(struct mountinfo *mount)
+{
+	cleanup_fclose(&mount->file);
+	free(mount->line);
+}
+
+int mountinfo_next(struct mountinfo *mount)
+{
+	while (getline(&mount->line, &mount->size, mount->file) > 0) {
+		if (mountinfo_split(mount, mount->line))
+			return 1;
+	}
+	if (feof(mount->file))
+		return 0;
+	return errno == ENOMEM ? -ENOMEM : -EIO;
+}
+
+int mountinfo_find(struct mountinfo *mount, const char *file, uint64_t number)
+{
+	int r = mountinfo_open(mount, file);
+
+	if (r < 0)
+		return r;
+	while ((r = mountinfo_next(mount)) > 0) {
+		if (mount->number == number)
 			return 0;
 	}
-	return feof(lines) ? -ENOENT : -EIO;
+	return r == 0 ? -ENOENT : r;
 }
 
 int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent)
 {
-	AUTO_FREE char *line = NULL;
-	int r = mountinfo_line(file, mount, &line);
+	CLEANUP_MOUNTINFO struct mountinfo found;
+	int r = mountinfo_find(&found, file, mount);
 
-	return r == 0 && sscanf(line, "%*u %" SCNu64, parent) != 1 ? -ENOENT : r;
-}
-
-/* Splits a line. Returns its root, the fourth word, and sets *point to the mount point, or returns
- * NULL. Changes the line. */
-static char *root_of(char *line, char **point)
-{
-	char *rest = line, *root = NULL;
-
-	for (int field = 0; field < 4; field++)
-		root = strsep(&rest, " ");
-	*point = strsep(&rest, " ");
-	if (!root || !*point)
-		return NULL;
-	mountinfo_decode(root);
-	mountinfo_decode(*point);
-	return root;
+	if (r == 0)
+		*parent = found.parent;
+	return r;
 }
 
 int mountinfo_inner_path(uint64_t mount, const char *path, char **inner)
 {
-	AUTO_FREE char *line = NULL;
-	const char *root, *below;
-	char *point;
-	int r = mountinfo_line("/proc/self/mountinfo", mount, &line);
+	CLEANUP_MOUNTINFO struct mountinfo found;
+	const char *below;
+	int r = mountinfo_find(&found, "/proc/self/mountinfo", mount);
 
+	*inner = NULL;
 	if (r < 0)
 		return r;
-	root = root_of(line, &point);
-	if (!root)
-		return -EIO;
-	below = path_below(path, point);
-	if (asprintf(inner, "%s/%s", root, below ? below : "") >= 0)
+	below = path_below(path, found.point);
+	if (asprintf(inner, "%s/%s", found.root, below ? below : "") >= 0)
 		return 0;
 	*inner = NULL;
 	return -ENOMEM;

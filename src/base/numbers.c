@@ -22,6 +22,22 @@ int number_read(const char *digits, size_t count, uint64_t *number)
 	return 0;
 }
 
+bool number_read_hex(const char *digits, size_t count, uint64_t *number)
+{
+	static const char all[16] = "0123456789abcdef";
+	uint64_t read = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *digit = memchr(all, digits[i], sizeof(all));
+
+		if (!digit)
+			return false;
+		read = read << 4 | (uint64_t)(digit - all);
+	}
+	*number = read;
+	return true;
+}
+
 uint64_t number_read_file(const char *path)
 {
 	AUTO_FCLOSE FILE *file = fopen(path, "re");

@@ -13,6 +13,10 @@
 /* Parses count decimal digits. Returns 0, or -ERANGE without setting *number. */
 MUST_CHECK int number_read(const char *digits, size_t count, uint64_t *number);
 
+/* Parses count digits, at most 16, of a hexadecimal number in lower case. Returns false for other
+ * characters, and does not look behind them. */
+MUST_CHECK bool number_read_hex(const char *digits, size_t count, uint64_t *number);
+
 /* Returns the decimal number at the beginning of a file of proc(5) or cgroups(7), or UINT64_MAX if
  * the file cannot be read or has other text, such as "max". */
 uint64_t number_read_file(const char *path);

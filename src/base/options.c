@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/terminal.h"
+#include "base/output.h"
 
 /* Maximum number of options of a table, including --help. */
 #define OPTIONS_MAX 64

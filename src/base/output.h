@@ -2,8 +2,8 @@
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
-/* Buffered output of a command. Every failed write is detected, also on a full disk or a closed
- * pipe.
+/* Buffered output of a command, and the terminal that shows it. Every failed write is detected,
+ * also on a full disk or a closed pipe.
  *
  * The first failure is kept, and all later output is discarded. Callers need not check each line,
  * only occasionally whether to continue. One thread at a time.
@@ -51,5 +51,26 @@ MUST_CHECK int output_json_object(struct output *output, struct json_t *object);
 
 /* Writes the buffer. Returns 0, or the first failure since output_init(). */
 MUST_CHECK int output_flush(struct output *output);
+
+/* The functions below ask for the terminal behind a descriptor. Any thread; they do not block, and
+ * preserve errno. */
+
+/* Columns of a terminal that does not report its width. */
+#define TERMINAL_WIDTH_DEFAULT 80
+
+/* Clears from the cursor to the end of the line (ECMA-48: EL). */
+#define TERMINAL_CLEAR_REST "\033[K"
+
+/* Returns whether the terminal named by TERM can redraw a line. Returns false for "dumb", and if
+ * TERM is empty or not set. */
+bool terminal_redraws(void);
+
+/* Returns whether this process is in the foreground of the terminal fd, or fd is not the terminal
+ * of its session. Returns false for a background job of a shell. */
+bool terminal_is_foreground(int fd);
+
+/* Returns the columns of the terminal fd (TERMINAL_WIDTH_DEFAULT if it does not report them), or 0
+ * if fd is no terminal. */
+unsigned int terminal_width(int fd);
 
 #endif

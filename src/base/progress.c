@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/terminal.h"
+#include "base/output.h"
 
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
 #define LINE_INTERVAL_NS (5 * SECOND_NS)

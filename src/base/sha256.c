@@ -14,6 +14,7 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 /* A struct sha256 is an EVP_MD_CTX under another name. */
 static EVP_MD_CTX *to_evp(struct sha256 *state)
@@ -102,17 +103,16 @@ void sha256_format(const uint8_t bytes[SHA256_BYTES], char digits[SHA256_DIGITS 
 		(void)snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static const char hexadecimal[] = "0123456789abcdef";
-
 bool sha256_parse(const char *digits, uint8_t bytes[SHA256_BYTES])
 {
-	if (strlen(digits) != SHA256_DIGITS || strspn(digits, hexadecimal) != SHA256_DIGITS)
+	uint64_t byte = 0;
+
+	if (strlen(digits) != SHA256_DIGITS)
 		return false;
 	for (size_t i = 0; i < SHA256_BYTES; i++) {
-		long high = strchr(hexadecimal, *digits++) - hexadecimal;
-		long low = strchr(hexadecimal, *digits++) - hexadecimal;
-
-		bytes[i] = (uint8_t)(high << 4 | low);
+		if (!number_read_hex(digits + 2 * i, 2, &byte))
+			return false;
+		bytes[i] = (uint8_t)byte;
 	}
 	return true;
 }

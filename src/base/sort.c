@@ -12,6 +12,11 @@ int numbers_by_value(const void *a, const void *b)
 	return numbers_compare(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
+int texts_by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 size_t numbers_sort_once(uint64_t *list, size_t count)
 {
 	size_t kept = 0;

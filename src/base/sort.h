@@ -16,6 +16,9 @@ static inline int numbers_compare(uint64_t a, uint64_t b)
 /* Compares two uint64_t, for qsort(3) and bsearch(3). */
 int numbers_by_value(const void *a, const void *b);
 
+/* Compares two const char * by bytes, for qsort(3) and bsearch(3). */
+int texts_by_bytes(const void *a, const void *b);
+
 /* Sorts a list of numbers and removes duplicates. Returns the new count. */
 size_t numbers_sort_once(uint64_t *list, size_t count);
 

@@ -139,39 +139,22 @@ static char *option_value(const char *list, const char *name, const char *ends)
 	return at ? strndup(at + length + 1, strcspn(at + length + 1, ends)) : NULL;
 }
 
-/* Finds the device, file or folder below a mount. type, source and options are the fields of
- * mountinfo after " - ". */
-static bool find_below(struct storage *layer, char *type, char *source, const char *options)
+static bool descend_mount(const struct storage_places *places, struct storage *layer)
 {
+	CLEANUP_MOUNTINFO struct mountinfo mount = {0};
 	AUTO_FREE char *path = NULL;
 
-	if (strcmp(type, "overlay") == 0) {
-		path = option_value(options, "upperdir", ",");
-		if (!path)
-			path = option_value(options, "lowerdir", ",:");
-	} else {
-		path = strdup(source);
-	}
+	if (layer->mount == 0 || mountinfo_find(&mount, places->mountinfo, layer->mount) < 0)
+		return false;
+	if (strcmp(mount.type, "overlay") != 0)
+		return mount.source[0] == '/' && storage_of_path(mount.source, layer);
+	path = option_value(mount.options, "upperdir", ",");
+	if (!path)
+		path = option_value(mount.options, "lowerdir", ",:");
 	if (!path)
 		return false;
 	mountinfo_decode(path);
 	return path[0] == '/' && storage_of_path(path, layer);
-}
-
-static bool descend_mount(const struct storage_places *places, struct storage *layer)
-{
-	AUTO_FREE char *line = NULL;
-	char *at, *rest = NULL, *type, *source, *options;
-
-	if (layer->mount == 0 || mountinfo_line(places->mountinfo, layer->mount, &line) < 0)
-		return false;
-	at = strstr(line, " - ");
-	if (!at)
-		return false;
-	type = strtok_r(at + 3, " \n", &rest);
-	source = strtok_r(NULL, " \n", &rest);
-	options = strtok_r(NULL, " \n", &rest);
-	return type && source && options && find_below(layer, type, source, options);
 }
 
 bool storage_descend(const struct storage_places *places, struct storage *layer)

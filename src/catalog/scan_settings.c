@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/sort.h"
 #include "catalog/filesystem.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
@@ -20,11 +21,6 @@ void scan_settings_free(struct scan_settings *settings)
 {
 	bytes_free(&settings->excludes);
 	*settings = (struct scan_settings){0};
-}
-
-static int compare_globs(const void *left, const void *right)
-{
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
 int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs)
@@ -41,7 +37,7 @@ int scan_settings_set_excludes(struct scan_settings *settings, char *const *glob
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = globs[i];
-	qsort(sorted, count, sizeof(*sorted), compare_globs);
+	qsort(sorted, count, sizeof(*sorted), texts_by_bytes);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (i == 0 || strcmp(sorted[i - 1], sorted[i]) != 0)
 			r = bytes_append(&settings->excludes, sorted[i], strlen(sorted[i]) + 1);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"
 #include "catalog/group_name.h"
@@ -644,20 +645,12 @@ static int query_indexes(const struct index_settings *settings, const struct req
 	return r < 0 ? r : failed;
 }
 
-static int compare_paths(const void *left, const void *right)
-{
-	const char *const *a = left;
-	const char *const *b = right;
-
-	return strcmp(*a, *b);
-}
-
 /* Prints the copies, sorted. Several indexes can have the same copy: it is printed once. */
 static void print_copies(struct output *output, const struct path_settings *settings,
 			 struct text_list *copies)
 {
 	if (copies->count > 1)
-		qsort(copies->items, copies->count, sizeof(*copies->items), compare_paths);
+		qsort(copies->items, copies->count, sizeof(*copies->items), texts_by_bytes);
 	for (size_t i = 0; i < copies->count; i++) {
 		if (i > 0 && strcmp(copies->items[i], copies->items[i - 1]) == 0)
 			continue;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "index/index_folder.h"
@@ -78,14 +79,6 @@ static int add_given(struct text_list *folders, const char *given)
 	return r < 0 ? r : text_list_add(folders, (const char *)path.data, path.length);
 }
 
-static int compare_folders(const void *left, const void *right)
-{
-	const char *const *a = left;
-	const char *const *b = right;
-
-	return strcmp(*a, *b);
-}
-
 static int find_folders(struct text_list *folders, char *const *given, size_t count)
 {
 	int r = count == 0 ? index_folders_list(folders) : 0;
@@ -93,7 +86,7 @@ static int find_folders(struct text_list *folders, char *const *given, size_t co
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_given(folders, given[i]);
 	if (r == 0 && count == 0 && folders->count > 1)
-		qsort(folders->items, folders->count, sizeof(*folders->items), compare_folders);
+		qsort(folders->items, folders->count, sizeof(*folders->items), texts_by_bytes);
 	return r;
 }
 

@@ -9,7 +9,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/terminal.h"
+#include "base/output.h"
 #include "cli/command.h"
 #include "cli/mount_settings.h"
 #include "daemon/daemon.h"

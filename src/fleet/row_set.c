@@ -252,16 +252,10 @@ struct set_removal {
 	uint64_t spared; /* generation that stays */
 };
 
-static int remove_part(void *context, int directory, const struct dirent *entry)
-{
-	(void)context;
-	return unlinkat(directory, entry->d_name, 0) < 0 ? -errno : 0;
-}
-
 static int remove_generation(int directory, const char *name)
 {
-	int r = directory_read(open_beneath_for_reading(directory, name, O_DIRECTORY, false),
-			       remove_part, NULL);
+	AUTO_CLOSE int folder = open_beneath_for_reading(directory, name, O_DIRECTORY, false);
+	int r = folder < 0 ? folder : directory_remove_files(folder);
 
 	return r == 0 && unlinkat(directory, name, AT_REMOVEDIR) < 0 ? -errno : r;
 }

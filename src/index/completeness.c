@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "index/index_settings.h"
@@ -33,11 +34,6 @@ void completeness_name_missed(uint64_t missed)
 		    missed, plural(missed, "file was", "files were"));
 }
 
-static int compare_paths(const void *left, const void *right)
-{
-	return strcmp(*(const char *const *)left, *(const char *const *)right);
-}
-
 /* Number of file systems that are named, as there can be hundreds. */
 #define NAMED_MAX 8
 
@@ -52,7 +48,7 @@ int completeness_name_left_out(struct catalog *catalog, const struct sources *so
 	if (r == 0 && reader)
 		r = left_out_list(reader, sources, &paths);
 	if (r == 0 && paths.count > 1)
-		qsort(paths.items, paths.count, sizeof(*paths.items), compare_paths);
+		qsort(paths.items, paths.count, sizeof(*paths.items), texts_by_bytes);
 	for (size_t i = 0; r == 0 && i < paths.count && i < NAMED_MAX; i++)
 		r = bytes_format(&text, "%s%s", i > 0 ? ", " : "", quote_path(paths.items[i]));
 	if (r == 0 && paths.count > NAMED_MAX)

@@ -14,13 +14,6 @@
 
 #define VIEW_TYPE "fuse.twinfs"
 
-/* Indexes of the words of a line: "36 35 98:0 /root /point options ... - type source options". */
-enum {
-	WORD_DEVICE = 2,
-	WORD_ROOT = 3,
-	WORD_POINT = 4
-};
-
 static void free_entry(struct mount_entry *entry)
 {
 	free(entry->point);
@@ -39,7 +32,7 @@ void mount_table_free(struct mount_table *table)
 	*table = (struct mount_table){0};
 }
 
-static int add_entry(struct mount_table *table, const struct mount_entry *words)
+static int add_entry(struct mount_table *table, const struct mountinfo *words)
 {
 	struct mount_entry entry;
 	int r = array_reserve(&table->entries, &table->capacity, table->count + 1,
@@ -51,8 +44,8 @@ static int add_entry(struct mount_table *table, const struct mount_entry *words)
 				     .type = strdup(words->type),
 				     .device = strdup(words->device),
 				     .root = strdup(words->root),
-				     .source = strdup(words->source ? words->source : ""),
-				     .options = strdup(words->options ? words->options : "")};
+				     .source = strdup(words->source),
+				     .options = strdup(words->options)};
 	if (!entry.point || !entry.type || !entry.device || !entry.root || !entry.source ||
 	    !entry.options) {
 		free_entry(&entry);
@@ -64,50 +57,25 @@ static int add_entry(struct mount_table *table, const struct mount_entry *words)
 
 int mount_table_add_line(struct mount_table *table, char *line)
 {
-	struct mount_entry words = {NULL};
-	char *rest = line, *word;
+	struct mountinfo words;
 
-	line[strcspn(line, "\n")] = '\0';
-	for (int i = 0; (word = strsep(&rest, " ")); i++) {
-		if (i == WORD_DEVICE)
-			words.device = word;
-		if (i == WORD_ROOT)
-			words.root = word;
-		if (i == WORD_POINT)
-			words.point = word;
-		if (i > WORD_POINT && strcmp(word, "-") == 0) {
-			words.type = strsep(&rest, " ");
-			words.source = strsep(&rest, " ");
-			words.options = strsep(&rest, " ");
-			break;
-		}
-	}
-	if (!words.point || words.point[0] != '/' || !words.type || !*words.type)
-		return -EPROTO;
-	mountinfo_decode(words.root);
-	mountinfo_decode(words.point);
-	if (words.source)
-		mountinfo_decode(words.source);
-	return add_entry(table, &words);
+	return mountinfo_split(&words, line) ? add_entry(table, &words) : -EPROTO;
 }
 
 int mount_table_read_from(struct mount_table *table, const char *name)
 {
-	AUTO_FCLOSE FILE *file = fopen(name, "re");
-	AUTO_FREE char *line = NULL;
-	size_t size = 0;
-	int r = 0;
+	CLEANUP_MOUNTINFO struct mountinfo mount;
+	int r = mountinfo_open(&mount, name);
 
 	*table = (struct mount_table){0};
-	if (!file)
-		return -errno;
-	while (r == 0 && getline(&line, &size, file) >= 0) {
-		r = mount_table_add_line(table, line);
-		if (r == -EPROTO) /* the format of a newer kernel; such a line is no view */
-			r = 0;
+	if (r < 0)
+		return r;
+	/* a line in the format of a newer kernel is skipped, as it is no view */
+	while ((r = mountinfo_next(&mount)) > 0) {
+		r = add_entry(table, &mount);
+		if (r < 0)
+			break;
 	}
-	if (r == 0 && ferror(file))
-		r = -EIO;
 	if (r < 0)
 		mount_table_free(table);
 	return r;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/terminal.h"
+#include "base/output.h"
 
 unsigned int dialog_width(void)
 {

@@ -152,11 +152,8 @@ bool json_get_hex64(const json_t *object, const char *key, uint64_t *number)
 {
 	const char *digits = json_string_value(json_object_get(object, key));
 
-	if (!digits || strlen(digits) != HEX64_DIGITS ||
-	    strspn(digits, "0123456789abcdef") != HEX64_DIGITS)
-		return false;
-	*number = strtoull(digits, NULL, 16);
-	return true;
+	return digits && strlen(digits) == HEX64_DIGITS &&
+	       number_read_hex(digits, HEX64_DIGITS, number);
 }
 
 bool json_has_text(const json_t *object, const char *key, const char *text)

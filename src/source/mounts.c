@@ -32,66 +32,18 @@ static bool has_no_files(const char *type)
 	return false;
 }
 
-/* The lines of /proc/self/mountinfo (proc(5)). All zero, but for the file; NULL: no line. */
-struct mount_lines {
-	FILE *file;
-	char *line;
-	size_t size;
-	/* of the last line, in it */
-	char *device, *point, *type;
-};
-
-static void mount_lines_deinit(struct mount_lines *lines)
-{
-	if (lines->file)
-		(void)fclose(lines->file);
-	free(lines->line);
-}
-#define CLEANUP_MOUNT_LINES CLEANUP(mount_lines_deinit)
-
-static struct mount_lines mount_lines_open(void)
-{
-	return (struct mount_lines){.file = fopen("/proc/self/mountinfo", "re")};
-}
-
-/* Splits the line. Returns false if it is of another form. */
-static bool split(struct mount_lines *lines)
-{
-	char *dash = strstr(lines->line, " - "), *rest = lines->line;
-
-	(void)strsep(&rest, " ");
-	(void)strsep(&rest, " ");
-	lines->device = strsep(&rest, " ");
-	(void)strsep(&rest, " ");
-	lines->point = strsep(&rest, " ");
-	lines->type = dash ? dash + strlen(" - ") : NULL;
-	if (!lines->point || !lines->type)
-		return false;
-	mountinfo_decode(lines->point);
-	lines->type[strcspn(lines->type, " ")] = '\0';
-	return true;
-}
-
-/* Gets the next mount. Returns false at the end. */
-static bool next_mount(struct mount_lines *lines)
-{
-	while (lines->file && getline(&lines->line, &lines->size, lines->file) > 0) {
-		if (split(lines))
-			return true;
-	}
-	return false;
-}
-
 /* Adds the mount points of file systems without files. The last mount at a point is the visible
  * one, but mounts at one point are rarely of both kinds. */
 static int list_points_without_files(struct text_list *points)
 {
-	CLEANUP_MOUNT_LINES struct mount_lines lines = mount_lines_open();
+	CLEANUP_MOUNTINFO struct mountinfo mount;
 	int r = 0;
 
-	while (r == 0 && next_mount(&lines)) {
-		if (has_no_files(lines.type))
-			r = text_list_add(points, lines.point, strlen(lines.point));
+	if (mountinfo_open(&mount, "/proc/self/mountinfo") < 0)
+		return 0;
+	while (r == 0 && mountinfo_next(&mount) > 0) {
+		if (has_no_files(mount.type))
+			r = text_list_add(points, mount.point, strlen(mount.point));
 	}
 	return r;
 }
@@ -129,13 +81,15 @@ int left_out_list(struct catalog_reader *reader, const struct sources *sources,
 
 void view_mounts_load(struct view_mounts *mounts)
 {
-	CLEANUP_MOUNT_LINES struct mount_lines lines = mount_lines_open();
+	CLEANUP_MOUNTINFO struct mountinfo mount;
 	unsigned int major_number, minor_number;
 
 	mounts->count = 0;
-	while (mounts->count < ARRAY_SIZE(mounts->devices) && next_mount(&lines)) {
-		if (strcmp(lines.type, "fuse.twinfs") == 0 &&
-		    sscanf(lines.device, "%u:%u", &major_number, &minor_number) == 2)
+	if (mountinfo_open(&mount, "/proc/self/mountinfo") < 0)
+		return;
+	while (mounts->count < ARRAY_SIZE(mounts->devices) && mountinfo_next(&mount) > 0) {
+		if (strcmp(mount.type, "fuse.twinfs") == 0 &&
+		    sscanf(mount.device, "%u:%u", &major_number, &minor_number) == 2)
 			mounts->devices[mounts->count++] = makedev(major_number, minor_number);
 	}
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/text.h"
 
 /* U+2215, DIVISION SLASH, in UTF-8. */
@@ -121,21 +122,11 @@ const char *copy_name_skip_mark(const char *name)
  * number, or NULL if the text has no such number. */
 static const char *parse_hex(const char *at, uint64_t *number)
 {
-	const char *start = at;
+	size_t digits = strspn(at, "0123456789abcdef");
 
-	*number = 0;
-	for (;; at++) {
-		unsigned int digit;
-
-		if (*at >= '0' && *at <= '9')
-			digit = (unsigned int)(*at - '0');
-		else if (*at >= 'a' && *at <= 'f')
-			digit = (unsigned int)(*at - 'a') + 10;
-		else
-			break;
-		*number = *number << 4 | digit;
-	}
-	return at == start || at - start > 16 || *start == '0' ? NULL : at;
+	if (digits == 0 || digits > 16 || *at == '0' || !number_read_hex(at, digits, number))
+		return NULL;
+	return at + digits;
 }
 
 bool copy_name_parse_short(const char *name, uint64_t *dir, uint64_t *cookie)
