@@ -55,7 +55,7 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
  * nearest one, so the result is read back. */
 static int apply_time(const struct metadata *metadata, int fd, struct metadata_refused *refused)
 {
-	struct stat now;
+	struct stat now = {0};
 	int r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, metadata->mtime, &now);
 
 	refused->times += r == 0 && !stored_time_equals(metadata->mtime, &now);
