@@ -196,6 +196,20 @@ def test_removal_that_fails_at_its_first_name_is_undone_in_the_log(twinfs, sourc
     assert b"undone" in twinfs.ok("log").out
 
 
+def test_move_that_is_refused_leaves_no_folders_at_its_destination(twinfs, source, tmp_path,
+                                                                   strace):
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    _, copy = make_pair(source / "deep/er")
+    whole = contents(snapshot(copy))
+    twinfs.ok("scan", source)
+    result, _ = twinfs.traced(*act_words("move", source, moved), calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:error=EEXIST:when=2"])
+    assert result.status == 3 and b"exists already" in result.error, result
+    assert contents(snapshot(copy)) == whole
+    assert list(moved.iterdir()) == []
+
+
 def mount_point_of(path):
     return next(folder for folder in path.parents if os.path.ismount(folder))
 
