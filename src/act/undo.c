@@ -326,17 +326,6 @@ static void undo_pass_deinit(struct undo_pass *pass)
 	bytes_free(&pass->folders);
 }
 
-/* Finds no further files with the content. */
-static int find_none(void *context, const struct record *record,
-		     int (*try)(void *trying, const char *path), void *trying)
-{
-	(void)context;
-	(void)record;
-	(void)try;
-	(void)trying;
-	return 0;
-}
-
 static void count_missing(void *context, const struct record *record,
 			  const struct undo_result *result)
 {
@@ -351,7 +340,6 @@ int undo_part(struct journal *journal, const char *act, const char *path)
 {
 	uint64_t missing = 0;
 	const struct undo_settings settings = {.act = act,
-					       .find = find_none,
 					       .report = count_missing,
 					       .context = &missing};
 	struct undo_pass pass = {.undo = {.settings = &settings, .journal = journal},

@@ -68,7 +68,7 @@ struct undo_settings {
 
 	/* Looks for further files that possibly have the content. Calls try with the absolute path
 	 * of each, until the result of try is not 0, and returns that result. Returns 0 if there is
-	 * no such file, or -errno. */
+	 * no such file, or -errno. NULL: only the kept file is tried. */
 	int (*find)(void *context, const struct record *record,
 		    int (*try)(void *trying, const char *path), void *trying);
 	/* Receives the result of each file. */

@@ -509,13 +509,9 @@ static int try_path(void *context, const char *path)
 static void search(struct bringing *bringing,
 		   int (*make)(struct bringing *bringing, const struct held *from))
 {
-	const struct undo_settings *settings = bringing->undo->settings;
-	const struct record *record = bringing->record;
 	struct searching searching = {bringing, make};
-	int r = record->kept ? try_path(&searching, record->kept) : 0;
+	int r = undo_search(bringing, try_path, &searching);
 
-	if (r == 0)
-		r = settings->find(settings->context, record, try_path, &searching);
 	if (r < 0)
 		undo_fail(bringing, r);
 	else if (r == FILE_MADE)

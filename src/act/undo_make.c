@@ -493,9 +493,19 @@ static int try_join(void *context, const char *path)
 	return r == -ENOENT ? 0 : r;
 }
 
-int undo_join(struct bringing *bringing, const char *name)
+int undo_search(const struct bringing *bringing, int (*try)(void *trying, const char *path),
+		void *trying)
 {
 	const struct undo_settings *settings = bringing->undo->settings;
+	const struct record *record = bringing->record;
+	int r = record->kept ? try(trying, record->kept) : 0;
+
+	return r == 0 && settings->find ? settings->find(settings->context, record, try, trying)
+					: r;
+}
+
+int undo_join(struct bringing *bringing, const char *name)
+{
 	const struct record *record = bringing->record;
 	const struct brought_back_table *table = &bringing->undo->linked;
 	const struct brought_back *known =
@@ -508,9 +518,7 @@ int undo_join(struct bringing *bringing, const char *name)
 		return link_to(fd, bringing, name);
 	if (record->links < 2 || !record->inode)
 		return -ENOENT;
-	r = record->kept ? try_join(&joining, record->kept) : 0;
-	if (r == 0)
-		r = settings->find(settings->context, record, try_join, &joining);
+	r = undo_search(bringing, try_join, &joining);
 	return r == JOINED ? 0 : r == 0 ? -ENOENT : r;
 }
 

@@ -100,6 +100,11 @@ void undo_report_split(const struct undo *undo);
 /* Frees what undo_remember() remembered. */
 void undo_forget(struct undo *undo);
 
+/* Tries the kept file of the record, then the files that settings->find finds, until the result of
+ * try is not 0. Returns that result, or 0 or -errno of settings->find. */
+MUST_CHECK int undo_search(const struct bringing *bringing,
+			   int (*try)(void *trying, const char *path), void *trying);
+
 /* Makes a hard link to another name of the same copy: one that was brought back, or one that the
  * act left alone. The latter has the same inode, and must have the content of the record. Returns
  * 0, -ENOENT if there is none, or another -errno. */
