@@ -462,7 +462,8 @@ static int handle_all(struct journal *journal, json_t *open, const struct resolv
 	return r;
 }
 
-/* Reads the open intents from the journal. */
+/* Reads the open intents from the journal. This process possibly does not know all of them: a child
+ * process that saves a copy amends its intent (act/one_act.c). */
 static int read_open(struct journal *journal, json_t *open)
 {
 	CLEANUP_BYTES struct bytes text = {0};
