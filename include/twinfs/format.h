@@ -4,7 +4,7 @@
 
 /* The index on disk: a folder with these files.
  *
- * src/catalog/record.h describes the tables in TWINFS_INDEX_DATA. An index of a newer format is
+ * src/index/record.h describes the tables in TWINFS_INDEX_DATA. An index of a newer format is
  * refused and not changed. An index of an older format, or a damaged one, is renamed to
  * TWINFS_INDEX_DAMAGED and rebuilt.
  */
@@ -22,14 +22,14 @@
 /* The lowest unused id. Ids are never reused in this folder, not even by a rebuilt index. */
 #define TWINFS_INDEX_IDS "next-id"
 /* The boot in which the index was last written, or what a power cut left to forget
- * (catalog/catalog.c). */
+ * (index/catalog.c). */
 #define TWINFS_INDEX_BOOT "boot"
 /* The time of the last whole scan, in seconds since 1970. */
 #define TWINFS_INDEX_SCANNED "scanned"
 /* Paths of the sources, one in each line: shows other indexes of the user which ones know the same
- * files (index/shared_contents.h). */
+ * files (scan/shared_contents.h). */
 #define TWINFS_INDEX_SOURCES "scanned-sources"
-/* What the last `dedupe --partial` of the whole index left to share; see src/catalog/blocks.h. */
+/* What the last `dedupe --partial` of the whole index left to share; see src/index/blocks.h. */
 #define TWINFS_INDEX_PARTS "equal-parts"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
@@ -45,7 +45,7 @@
 /* Which promises the index last made; see src/fleet/promises.h. */
 #define TWINFS_INDEX_PROMISED "promised"
 /* The identity of the folder, which a copy of the folder does not have; see
- * src/store/index_files.h. Each folder of the promises has this file, too. */
+ * src/index/store/index_files.h. Each folder of the promises has this file, too. */
 #define TWINFS_OWN_MARK ".twinfs-own"
 
 /* Bounds the ids of directories, files and groups, so that a FUSE node id (kind and id) is below

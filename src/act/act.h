@@ -45,8 +45,8 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "base/sha256.h"
-#include "catalog/emptied_place.h"
-#include "source/source.h"
+#include "index/emptied_place.h"
+#include "index/source.h"
 
 enum act_kind {
 	ACT_REMOVE,
@@ -101,7 +101,7 @@ enum act_outcome {
 	 * a separate file. */
 	ACT_LOWER_LINK,
 	ACT_OWN, /* a file of twinfs itself, or the quarantine name of another act */
-	/* The copy and files beside it are one store (source/managed.h), or it is in a store that
+	/* The copy and files beside it are one store (index/managed.h), or it is in a store that
 	 * a plan file ignores. */
 	ACT_MANAGED,
 	ACT_KEPT_MANAGED, /* the same of the kept file, which its program can change or delete */

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/sort.h"
-#include "store/index_files.h"
+#include "index/store/index_files.h"
 #include "twinfs/format.h"
 
 /* ---- the order of acts ---------------------------------------------------------------- */

@@ -29,8 +29,8 @@
 #include "base/kernel.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
-#include "catalog/filesystem.h"
-#include "source/source.h"
+#include "index/filesystem.h"
+#include "index/source.h"
 
 /* ---- where names of a copy arrived ---------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "source/source.h"
+#include "index/source.h"
 
 /* Coarsest resolution of time stamps on a file system with leases (FAT). If a file changes twice
  * within this time, its ctime can be that of the first change. */

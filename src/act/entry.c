@@ -14,8 +14,8 @@
 #include "base/hash.h"
 #include "base/metadata.h"
 #include "base/path.h"
-#include "catalog/filesystem.h"
-#include "source/source.h"
+#include "index/filesystem.h"
+#include "index/source.h"
 
 /* ---- the records of an act ----------------------------------------------------------------- */
 

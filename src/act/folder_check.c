@@ -25,7 +25,7 @@
 #include "base/sort.h"
 #include "base/stop.h"
 #include "base/xattrs.h"
-#include "source/managed.h"
+#include "index/managed.h"
 
 /* ---- the pair ------------------------------------------------------------------------- */
 

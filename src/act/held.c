@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
-#include "source/source.h"
+#include "index/source.h"
 
 /* Interval at which held_wait_for_writer() checks for a writer, and its longest wait. */
 #define WRITER_PAUSE_MS 20

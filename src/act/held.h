@@ -22,7 +22,7 @@
 #include "act/act.h"
 #include "act/place.h"
 #include "base/sha256.h"
-#include "catalog/record.h"
+#include "index/record.h"
 
 struct held {
 	int fd; /* -1: not held */

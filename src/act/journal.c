@@ -15,10 +15,10 @@
 #include "base/kernel.h"
 #include "base/log.h"
 #include "base/sort.h"
+#include "index/store/index_files.h"
 #include "row/fields.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
-#include "store/index_files.h"
 #include "twinfs/format.h"
 
 /* Highest number of an intent. */

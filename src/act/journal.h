@@ -33,7 +33,7 @@
 #include "act/act_log.h"
 #include "act/place.h"
 #include "base/attributes.h"
-#include "source/own.h"
+#include "index/own.h"
 
 /* A quarantine name: the name of a file in its directory during an act. */
 #define OTHER_NAME_PREFIX QUARANTINE_PREFIX

@@ -25,9 +25,9 @@
 #include "base/kernel.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "catalog/emptied_place.h"
-#include "source/managed.h"
-#include "store/index_files.h"
+#include "index/emptied_place.h"
+#include "index/managed.h"
+#include "index/store/index_files.h"
 
 /* ---- outcomes ------------------------------------------------------------------------- */
 

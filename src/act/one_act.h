@@ -62,7 +62,7 @@ void arrived_deinit(struct arrived *arrived);
 struct surroundings {
 	struct bytes folder; /* absolute path with a slash at its end */
 	uint64_t found_ns; /* clock_monotonic_ns() */
-	bool in_store; /* a folder above is a store (source/managed.h) */
+	bool in_store; /* a folder above is a store (index/managed.h) */
 	enum emptied_place place;
 };
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/confine.h"
 #include "base/descriptor.h"
-#include "catalog/filesystem.h"
+#include "index/filesystem.h"
 
 int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)
 {

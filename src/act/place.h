@@ -10,7 +10,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "source/source.h"
+#include "index/source.h"
 
 struct place {
 	int directory; /* O_PATH */

@@ -15,7 +15,7 @@
 #include "base/descriptor.h"
 #include "base/kernel.h"
 #include "base/text.h"
-#include "source/source.h"
+#include "index/source.h"
 
 /* Highest number of names that are tried for an entry. The last ones have random numbers. */
 #define TRASH_NAMES_MAX 10

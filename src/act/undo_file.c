@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
-#include "catalog/filesystem.h"
+#include "index/filesystem.h"
 
 /* ---- moved and trashed files ---------------------------------------------------------- */
 

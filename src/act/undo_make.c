@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/xattrs.h"
-#include "catalog/filesystem.h"
+#include "index/filesystem.h"
 
 /* ---- places --------------------------------------------------------------------------- */
 

@@ -11,10 +11,10 @@
 #include "base/copier.h"
 #include "base/numbers.h"
 #include "base/stop.h"
-#include "catalog/query.h"
-#include "catalog/record.h"
-#include "catalog/scan.h"
-#include "ingest/reading.h"
+#include "index/query.h"
+#include "index/record.h"
+#include "index/scan.h"
+#include "scan/reading.h"
 
 /* ---- known hashes --------------------------------------------------------------------------- */
 

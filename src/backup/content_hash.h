@@ -4,7 +4,7 @@
 
 /* The hash of all bytes of each file of an index, for a manifest of all names. The index has it for
  * copies and for files that were read to their end. Other files are read, and each read is proved
- * by ingest/reading.h. One thread; blocks on the disk. */
+ * by scan/reading.h. One thread; blocks on the disk. */
 
 #include <stdbool.h>
 #include <stddef.h>

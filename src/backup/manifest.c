@@ -17,12 +17,12 @@
 #include "base/metadata.h"
 #include "base/numbers.h"
 #include "base/path.h"
-#include "catalog/query.h"
+#include "index/query.h"
+#include "index/source.h"
 #include "row/fields.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
 #include "row/json_xattrs.h"
-#include "source/source.h"
 
 void manifest_name_free(struct manifest_name *name)
 {

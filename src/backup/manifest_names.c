@@ -17,11 +17,11 @@
 #include "base/metadata.h"
 #include "base/stop.h"
 #include "base/text_list.h"
-#include "catalog/paths.h"
-#include "catalog/query.h"
-#include "catalog/scan.h"
-#include "ingest/reading.h"
-#include "source/source.h"
+#include "index/paths.h"
+#include "index/query.h"
+#include "index/scan.h"
+#include "index/source.h"
+#include "scan/reading.h"
 
 /* An entry of a directory that is visited. */
 struct child {

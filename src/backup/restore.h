@@ -20,7 +20,7 @@
 #include "base/attributes.h"
 #include "base/metadata.h"
 #include "base/progress.h"
-#include "source/own.h"
+#include "index/own.h"
 
 struct restore_only;
 

@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "base/kernel.h"
 #include "base/new_file.h"
-#include "source/own.h"
+#include "index/own.h"
 
 /* ---- restore folder ------------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@
 
 #include "backup/restore.h"
 #include "base/attributes.h"
-#include "source/own.h"
+#include "index/own.h"
 
 /* ---- restore folder ------------------------------------------------------------------------- */
 

@@ -258,8 +258,8 @@ static const struct call_rule rules_for_rings[] = {
 	{SYS_sched_setaffinity, {{DEMAND_EQUAL, ARGUMENT(0), 0}}},
 };
 
-/* Changing only the effective id, as view/caller.c does. The thread can always revert to its own
- * id. */
+/* Changing only the effective id, as view/tree/caller.c does. The thread can always revert to its
+ * own id. */
 static const struct call_rule rules_for_callers[] = {
 	{SYS_setresuid,
 	 {{DEMAND_EQUAL, ARGUMENT(0), UINT32_MAX}, {DEMAND_EQUAL, ARGUMENT(2), UINT32_MAX}}},

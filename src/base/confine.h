@@ -60,7 +60,7 @@ enum {
 	/* calls of io_uring(7), whose requests no filter sees, and calls that map executable
 	 * memory */
 	CONFINE_WITH_RINGS = 1 << 0,
-	/* calls that change the effective user and groups of a thread (view/caller.h) */
+	/* calls that change the effective user and groups of a thread (view/tree/caller.h) */
 	CONFINE_WITH_CALLERS = 1 << 1,
 };
 

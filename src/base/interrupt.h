@@ -2,7 +2,7 @@
 #ifndef BASE_INTERRUPT_H
 #define BASE_INTERRUPT_H
 
-/* SIGINT, SIGTERM and SIGHUP in commands that end by themselves. In a daemon, mount/signals.h
+/* SIGINT, SIGTERM and SIGHUP in commands that end by themselves. In a daemon, view/fuse/signals.h
  * handles these signals.
  */
 

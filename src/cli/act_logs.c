@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "index/index_folder.h"
-#include "index/index_open.h"
+#include "scan/index_folder.h"
+#include "scan/index_open.h"
 
 /* ---- numbers of names ------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "base/attributes.h"
 #include "base/output.h"
 #include "base/text_list.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 
 /* Numbers of names, by their types. */
 struct name_counts {

@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/stop.h"
-#include "catalog/catalog.h"
-#include "index/current_index.h"
-#include "plan/refusals.h"
-#include "report/figures.h"
-#include "source/source_change.h"
+#include "choose/figures.h"
+#include "choose/refusals.h"
+#include "cli/current_index.h"
+#include "index/catalog.h"
+#include "index/source_change.h"
 
 struct doing {
 	const struct acting *acting;

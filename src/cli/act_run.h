@@ -10,7 +10,7 @@
 #include "act/act.h"
 #include "base/attributes.h"
 #include "cli/acting.h"
-#include "index/current_index.h"
+#include "cli/current_index.h"
 #include "twinfs/exit.h"
 
 struct act_work {

@@ -8,10 +8,10 @@
 
 #include "act/act.h"
 #include "base/numbers.h"
-#include "options/common_options.h"
-#include "options/filter_options.h"
-#include "options/rule_options.h"
-#include "report/report.h"
+#include "choose/report.h"
+#include "cli/common_options.h"
+#include "cli/filter_options.h"
+#include "cli/rule_options.h"
 #include "twinfs/exit.h"
 
 /* The first id of the options of a single command, above those of acting_options. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "check/check.h"
+#include "cli/check.h"
 #include "cli/command.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 
 enum {
 	OPT_QUICK = OPTION_ID_OWN,

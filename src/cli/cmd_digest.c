@@ -5,15 +5,15 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "catalog/catalog.h"
+#include "choose/figures.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/current_index.h"
 #include "fleet/digesting.h"
 #include "fleet/file_list.h"
 #include "fleet/row_set.h"
 #include "fleet/wanted_files.h"
-#include "index/current_index.h"
-#include "options/common_options.h"
-#include "report/figures.h"
+#include "index/catalog.h"
 
 enum {
 	OPT_WANTED = OPTION_ID_OWN,

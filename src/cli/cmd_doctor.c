@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "base/timed_call.h"
 #include "cli/command.h"
-#include "doctor/doctor.h"
-#include "mountpoint/point.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
+#include "cli/doctor.h"
+#include "index/mount_point.h"
 
 /* Timeout for a file system to answer. A file system that takes longer counts as hung. */
 #define ANSWER_TIMEOUT_MS 2000

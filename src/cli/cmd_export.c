@@ -5,14 +5,14 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "catalog/catalog.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/current_index.h"
 #include "fleet/inventory.h"
 #include "fleet/json_lines.h"
 #include "fleet/row_set.h"
-#include "index/completeness.h"
-#include "index/current_index.h"
-#include "options/common_options.h"
+#include "index/catalog.h"
+#include "scan/completeness.h"
 
 enum {
 	OPT_HOST = OPTION_ID_OWN,

@@ -8,15 +8,15 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/sort.h"
-#include "catalog/catalog.h"
+#include "choose/figures.h"
 #include "cli/command.h"
-#include "index/index_folder.h"
-#include "index/index_open.h"
-#include "index/known_index.h"
-#include "options/common_options.h"
-#include "report/figures.h"
+#include "cli/common_options.h"
+#include "cli/known_index.h"
+#include "index/catalog.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
+#include "scan/index_folder.h"
+#include "scan/index_open.h"
 
 enum {
 	OPT_FORGET = OPTION_ID_OWN,

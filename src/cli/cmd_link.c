@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/acting.h"
 #include "cli/command.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 
 enum {
 	OPT_SYMBOLIC = OPTION_ID_ACT,

@@ -4,11 +4,11 @@
 
 #include "base/numbers.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/current_index.h"
+#include "cli/filter_options.h"
 #include "cli/list_print.h"
-#include "elsewhere/missing_from.h"
-#include "index/current_index.h"
-#include "options/common_options.h"
-#include "options/filter_options.h"
+#include "cli/missing_from.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,

@@ -11,11 +11,11 @@
 #include "base/new_file.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "catalog/query.h"
 #include "cli/command.h"
-#include "index/completeness.h"
-#include "index/index_print.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
+#include "cli/index_print.h"
+#include "index/query.h"
+#include "scan/completeness.h"
 
 enum {
 	OPT_ALL = OPTION_ID_OWN,

@@ -11,14 +11,14 @@
 #include "base/numbers.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/known_index.h"
 #include "cli/mount_settings.h"
-#include "daemon/daemon.h"
-#include "index/known_index.h"
-#include "index/status_file.h"
-#include "mountpoint/point.h"
-#include "mountpoint/prerequisites.h"
-#include "mountpoint/unmount.h"
-#include "view/caller.h"
+#include "index/mount_point.h"
+#include "index/mount_prerequisites.h"
+#include "index/unmount.h"
+#include "scan/status_file.h"
+#include "view/follow/daemon.h"
+#include "view/tree/caller.h"
 
 /* ---- welcome -------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "cli/acting.h"
 #include "cli/command.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 
 static const struct option_table move_table = {
 	.command = "twinfs move",

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/paths.h"
-#include "options/common_options.h"
 
 static const struct option_table path_table = {
 	.command = "twinfs path",

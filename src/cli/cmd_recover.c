@@ -11,8 +11,8 @@
 #include "base/numbers.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
-#include "index/index_folder.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
+#include "scan/index_folder.h"
 
 enum {
 	OPT_GIVE_UP = OPTION_ID_OWN,

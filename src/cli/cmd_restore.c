@@ -12,7 +12,7 @@
 #include "base/output.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 
 enum {
 	OPT_LINK = OPTION_ID_OWN,

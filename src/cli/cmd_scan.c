@@ -4,14 +4,14 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "choose/figures.h"
 #include "cli/command.h"
-#include "index/completeness.h"
-#include "index/current_index.h"
-#include "index/index_folder.h"
-#include "index/index_open.h"
-#include "index/indexing.h"
-#include "options/common_options.h"
-#include "report/figures.h"
+#include "cli/common_options.h"
+#include "cli/current_index.h"
+#include "scan/completeness.h"
+#include "scan/index_folder.h"
+#include "scan/index_open.h"
+#include "scan/indexing.h"
 
 static const struct option_table scan_table = {
 	.command = "twinfs scan",

@@ -8,12 +8,12 @@
 #include "base/attributes.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "choose/figures.h"
 #include "cli/command.h"
-#include "index/status_file.h"
-#include "mountpoint/point.h"
-#include "options/common_options.h"
-#include "report/figures.h"
+#include "cli/common_options.h"
+#include "index/mount_point.h"
 #include "row/json_path.h"
+#include "scan/status_file.h"
 
 enum {
 	OPT_JSON = OPTION_ID_OWN,

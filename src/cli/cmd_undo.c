@@ -14,13 +14,13 @@
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/text_list.h"
-#include "catalog/catalog.h"
-#include "catalog/paths.h"
-#include "catalog/query.h"
-#include "catalog/scan.h"
+#include "choose/figures.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
-#include "report/figures.h"
+#include "index/catalog.h"
+#include "index/paths.h"
+#include "index/query.h"
+#include "index/scan.h"
 
 /* ---- content search ------------------------------------------------------------------------- */
 

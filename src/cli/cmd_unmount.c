@@ -12,13 +12,13 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cli/command.h"
-#include "index/index_open.h"
-#include "index/known_index.h"
-#include "mountpoint/point.h"
-#include "mountpoint/table.h"
-#include "mountpoint/unmount.h"
-#include "options/common_options.h"
-#include "source/source.h"
+#include "cli/common_options.h"
+#include "cli/known_index.h"
+#include "index/mount_point.h"
+#include "index/mount_table.h"
+#include "index/source.h"
+#include "index/unmount.h"
+#include "scan/index_open.h"
 
 /* Time limit for the end of a daemon. Its longest work is to make its index smaller. */
 #define END_TIMEOUT_MS 60000

@@ -5,15 +5,15 @@
 
 #include "base/log.h"
 #include "base/numbers.h"
-#include "catalog/query.h"
+#include "choose/figures.h"
+#include "choose/similar.h"
+#include "choose/stays.h"
+#include "cli/current_index.h"
+#include "cli/index_print.h"
+#include "cli/missing_from.h"
 #include "cli/paths.h"
-#include "elsewhere/missing_from.h"
-#include "index/completeness.h"
-#include "index/current_index.h"
-#include "index/index_print.h"
-#include "report/figures.h"
-#include "report/similar.h"
-#include "report/stays.h"
+#include "index/query.h"
+#include "scan/completeness.h"
 
 int list_parse_format(const char *word, enum report_format *format)
 {

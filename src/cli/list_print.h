@@ -5,9 +5,9 @@
 /* The output of list and of a dry run of an act. For the main thread; everything is borrowed. */
 
 #include "base/attributes.h"
-#include "options/filter_options.h"
-#include "options/rule_options.h"
-#include "report/report.h"
+#include "choose/report.h"
+#include "cli/filter_options.h"
+#include "cli/rule_options.h"
 #include "twinfs/exit.h"
 
 struct current_index;

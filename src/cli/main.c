@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/command.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 #include "page/thumbnail.h"
 
 struct command {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "mountpoint/options.h"
-#include "options/common_options.h"
-#include "options/moment.h"
-#include "options/rule_options.h"
+#include "cli/common_options.h"
+#include "cli/moment.h"
+#include "cli/rule_options.h"
+#include "index/mount_options.h"
 
 enum {
 	OPT_FOREGROUND = OPTION_ID_OWN,

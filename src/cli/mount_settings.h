@@ -11,9 +11,9 @@
 
 #include "base/attributes.h"
 #include "base/text_list.h"
-#include "catalog/keep_rules.h"
-#include "daemon/daemon.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
+#include "index/keep_rules.h"
+#include "view/follow/daemon.h"
 
 struct mount_settings {
 	struct common_settings common;

@@ -9,11 +9,11 @@
 #include <sys/xattr.h>
 
 #include "base/path.h"
-#include "index/current_index.h"
-#include "mountpoint/point.h"
-#include "options/common_options.h"
-#include "source/operands.h"
-#include "source/source.h"
+#include "cli/common_options.h"
+#include "cli/current_index.h"
+#include "index/mount_point.h"
+#include "index/operands.h"
+#include "index/source.h"
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/options.h"
 #include "base/output.h"
-#include "options/common_options.h"
+#include "cli/common_options.h"
 
 struct current_index;
 

@@ -14,10 +14,10 @@
 #include "base/filesystem.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "catalog/emptied_place.h"
 #include "fleet/reading_pool.h"
-#include "source/managed.h"
-#include "source/source.h"
+#include "index/emptied_place.h"
+#include "index/managed.h"
+#include "index/source.h"
 
 /* A file system with a listed file. */
 struct device {

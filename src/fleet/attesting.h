@@ -6,7 +6,7 @@
  * the main thread, which starts further threads (reading_pool.h).
  *
  *	1. the file system of a file is synced before its first file is read
- *	2. each file is opened below its source and held with a lease (ingest/reading.h), its cached
+ *	2. each file is opened below its source and held with a lease (scan/reading.h), its cached
  *	   pages are dropped, its bytes are hashed, and its name must still lead to it
  *	3. the file systems are synced once more: the bytes and names that were read are on the disk
  *
@@ -20,7 +20,7 @@
 #include "base/attributes.h"
 #include "base/progress.h"
 #include "fleet/file_list.h"
-#include "ingest/ingest.h"
+#include "scan/ingest.h"
 
 struct sources;
 
@@ -36,7 +36,7 @@ enum attested_state {
 	ATTESTED_IN_MEMORY, /* on a file system that the next restart empties */
 	ATTESTED_IN_SNAPSHOT,
 	ATTESTED_IN_CACHE,
-	ATTESTED_IN_STORE, /* its program can change or delete it (source/managed.h) */
+	ATTESTED_IN_STORE, /* its program can change or delete it (index/managed.h) */
 };
 #define ATTESTED_STATES (ATTESTED_IN_STORE + 1)
 

@@ -16,16 +16,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sort.h"
-#include "catalog/catalog.h"
-#include "catalog/digests.h"
-#include "catalog/paths.h"
-#include "catalog/query.h"
 #include "fleet/inventory_row.h"
 #include "fleet/reading_pool.h"
 #include "fleet/row_set.h"
 #include "fleet/wanted_files.h"
-#include "ingest/reading.h"
+#include "index/catalog.h"
+#include "index/digests.h"
+#include "index/paths.h"
+#include "index/query.h"
 #include "row/json_text.h"
+#include "scan/reading.h"
 
 /* ---- digest store --------------------------------------------------------------------------- */
 
@@ -105,7 +105,7 @@ static void digest_store_add(struct digest_store *store, uint64_t file,
 
 /* ---- digesting ------------------------------------------------------------------------------ */
 
-/* Files up to this size are read under one lease (ingest/reading.h), in some milliseconds. */
+/* Files up to this size are read under one lease (scan/reading.h), in some milliseconds. */
 #define HELD_BYTES_MAX (UINT64_C(1) << 20)
 
 /* Files of one content, of which one has to be read. */

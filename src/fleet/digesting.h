@@ -7,7 +7,7 @@
  *
  *	main thread: units of equal files (wanted_files.h)
  *	   v
- *	reading threads (reading_pool.h): read one file of each unit, proved by ingest/reading.h; if
+ *	reading threads (reading_pool.h): read one file of each unit, proved by scan/reading.h; if
  *	   that is not possible, the next one
  *	   v
  *	digesting.c: to the index, unless another process holds it
@@ -21,7 +21,7 @@
 
 #include "base/attributes.h"
 #include "base/progress.h"
-#include "ingest/ingest.h"
+#include "scan/ingest.h"
 
 struct catalog;
 struct row_set;

@@ -8,10 +8,10 @@
 #include "base/array.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "catalog/query.h"
-#include "catalog/scan.h"
 #include "fleet/inventory_row.h"
-#include "source/source.h"
+#include "index/query.h"
+#include "index/scan.h"
+#include "index/source.h"
 
 /* Bounds of what is read in one snapshot, which takes some milliseconds. */
 #define PORTION_ROWS 2048

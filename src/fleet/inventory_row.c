@@ -8,13 +8,13 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/sha256.h"
-#include "catalog/group_name.h"
-#include "catalog/paths.h"
-#include "catalog/query.h"
-#include "catalog/scan.h"
+#include "index/group_name.h"
+#include "index/paths.h"
+#include "index/query.h"
+#include "index/scan.h"
+#include "index/source.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
-#include "source/source.h"
 
 void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader)
 {

@@ -14,9 +14,9 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "catalog/catalog.h"
-#include "catalog/digests.h"
-#include "catalog/group_name.h"
+#include "index/catalog.h"
+#include "index/digests.h"
+#include "index/group_name.h"
 #include "row/fields.h"
 
 struct sources;

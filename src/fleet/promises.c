@@ -20,8 +20,8 @@
 #include "base/sort.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
+#include "index/store/index_files.h"
 #include "row/fields.h"
-#include "store/index_files.h"
 #include "twinfs/format.h"
 
 #define FORMAT "twinfs-promises"

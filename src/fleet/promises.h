@@ -11,7 +11,7 @@
  *
  * A file has a random id and the number of its writes. If it has another id, or fewer writes, than
  * the note, then promises are lost, or an older copy of them was restored. The mark of the folder
- * (store/index_files.h) shows whether the folder itself was restored.
+ * (index/store/index_files.h) shows whether the folder itself was restored.
  *
  * `twinfs attest` adds promises before it reads a file. `twinfs remove --attested` removes no file
  * whose content is promised, so that two plans cannot rely on each other's files. Both hold the

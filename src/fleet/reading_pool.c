@@ -8,8 +8,8 @@
 #include "base/sort.h"
 #include "base/stop.h"
 #include "base/threads.h"
-#include "ingest/disk_fetch.h"
-#include "ingest/disk_seeks.h"
+#include "scan/disk_fetch.h"
+#include "scan/disk_seeks.h"
 
 struct pool_place {
 	uint64_t place; /* on the disk, if it seeks; otherwise as the task says */

@@ -19,8 +19,8 @@
 #include "base/attributes.h"
 #include "base/progress.h"
 #include "base/sha256.h"
-#include "ingest/ingest.h"
-#include "ingest/reading.h"
+#include "scan/ingest.h"
+#include "scan/reading.h"
 
 struct sources;
 struct reading_pool;

@@ -14,14 +14,14 @@
 #include "base/sha256.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "catalog/query.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
 #include "fleet/row_set.h"
+#include "index/query.h"
+#include "index/source.h"
 #include "row/fields.h"
 #include "row/json_text.h"
 #include "row/line_reader.h"
-#include "source/source.h"
 
 /* ---- a part ------------------------------------------------------------------------------ */
 

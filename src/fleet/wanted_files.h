@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/digests.h"
+#include "index/digests.h"
 
 struct catalog;
 struct file_list;

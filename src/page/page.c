@@ -8,11 +8,11 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "choose/filter.h"
+#include "choose/rules.h"
+#include "index/operands.h"
+#include "index/source.h"
 #include "page/page_parts.h"
-#include "report/filter.h"
-#include "report/rules.h"
-#include "source/operands.h"
-#include "source/source.h"
 
 /* ---- page next ------------------------------------------------------------------------------ */
 

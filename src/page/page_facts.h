@@ -11,14 +11,14 @@
 #include "base/arena.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "catalog/blocks.h"
-#include "catalog/record.h"
+#include "choose/copies.h"
+#include "choose/figures.h"
+#include "choose/missing.h"
+#include "index/blocks.h"
+#include "index/record.h"
 #include "page/folders.h"
 #include "page/page.h"
 #include "page/tallies.h"
-#include "report/copies.h"
-#include "report/figures.h"
-#include "report/missing.h"
 
 /* Highest number of files and folders that are named. */
 #define UNREADABLE_MAX 20

@@ -6,10 +6,10 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "catalog/group_name.h"
+#include "choose/format.h"
+#include "index/group_name.h"
+#include "index/source.h"
 #include "page/page_parts.h"
-#include "report/format.h"
-#include "source/source.h"
 
 /* The groups of a page with the most reclaimable bytes, of files and of equal folders, and what of
  * each source is elsewhere. */

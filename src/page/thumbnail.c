@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "catalog/query.h"
+#include "index/query.h"
+#include "index/source.h"
 #include "page/page.h"
-#include "source/source.h"
 
 /* Limit for decoding one picture. This limit ends a decoder that waits; the decoder limits its own
  * processor time. */

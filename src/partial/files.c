@@ -12,10 +12,10 @@
 #include "base/extents.h"
 #include "base/filesystem.h"
 #include "base/log.h"
-#include "catalog/paths.h"
-#include "catalog/query.h"
+#include "index/paths.h"
+#include "index/query.h"
+#include "index/source.h"
 #include "partial/partial.h"
-#include "source/source.h"
 
 /* ---- volumes -------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 /* `dedupe --partial`: finds equal blocks in files that differ, and has the kernel share them.
  *
  *	files of the index
- *	   |  hashes from the index (catalog/blocks.h), or of blocks that are read
+ *	   |  hashes from the index (index/blocks.h), or of blocks that are read
  *	   v
  *	block_table.h      blocks with equal hashes are a class
  *	runs.h             adjacent blocks that are equal at two places
@@ -23,10 +23,10 @@
 
 #include "base/attributes.h"
 #include "base/progress.h"
-#include "ingest/ingest.h"
 #include "partial/block_table.h"
 #include "partial/files.h"
 #include "partial/runs.h"
+#include "scan/ingest.h"
 
 struct catalog;
 struct filter;

@@ -4,7 +4,7 @@
 
 #include "base/attributes.h"
 #include "base/output.h"
-#include "report/report.h"
+#include "choose/report.h"
 
 struct partial;
 

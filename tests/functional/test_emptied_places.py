@@ -16,7 +16,7 @@ from terminal import Terminal
 
 TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# a cache of some program\n"
 OLD, NEW = 10**18, 10**18 + 10**15
-# {place: folders}: what programs write; sources are in catalog/emptied_place.c
+# {place: folders}: what programs write; sources are in index/emptied_place.c
 PLACES = {
     "in the trash": [
         ".local/share/Trash/files", ".local/share/Trash/expunged/17", ".Trash-1000/files",

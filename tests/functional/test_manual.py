@@ -93,7 +93,7 @@ def test_help_fits_80_columns_and_names_the_manuals(twinfs, command):
 
 def test_page_has_the_places_that_the_program_knows():
     rows = re.findall(r"\{\{((?:\"[^\"]+\"(?:, )?)+)\}, PLACE_(\w+),",
-                      (ROOT / "src/catalog/emptied_place.c").read_text(encoding="ascii"))
+                      (ROOT / "src/index/emptied_place.c").read_text(encoding="ascii"))
     text = COMMANDS_PAGE.read_text(encoding="utf-8")
     section = text.split(".Sh PLACES THAT SOMETHING ELSE EMPTIES")[1].split("\n.Sh ")[0]
     assert len(rows) > 30

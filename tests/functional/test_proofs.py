@@ -48,13 +48,13 @@ def test_each_row_names_files_with_tests():
 def test_each_test_file_and_each_folder_of_unit_tests_is_named():
     named = {name for _, names in rows() for name in names}
     files = {f"functional/{path.name}" for path in (TESTS / "functional").glob("test_*.py")}
-    folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.glob("unit/*/test_*")}
+    folders = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.glob("unit/**/test_*")}
     assert files and files - named == set()
     assert folders and folders - named - {name.rpartition("/")[0] for name in named} == set()
 
 
 @pytest.mark.parametrize("name", ["functional/test_none.py", "functional/trees.py", "unit/none",
-                                  "unit/catalog/audit.h", "scripts/test nothing"])
+                                  "unit/index/audit.h", "scripts/test nothing"])
 def test_name_without_tests_is_refused(name):
     assert not has_tests(name)
 

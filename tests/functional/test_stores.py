@@ -495,7 +495,7 @@ def test_plain_user_cannot_link_the_files_of_a_store(as_user, source):
 
 
 def test_manual_has_the_table_of_the_code():
-    code = (ROOT / "src/source/managed.c").read_text()
+    code = (ROOT / "src/index/managed.c").read_text()
     text = re.sub(r"^\.[A-Z][a-z] | [,.]$", "", sections(COMMANDS_PAGE)["RULE OPTIONS"],
                   flags=re.MULTILINE)
     words = re.split(r"[\s,()]+", text)

@@ -105,7 +105,7 @@ static void folder_drop(struct folder *folder)
 	free(folder);
 }
 
-/* The check of a file that twinfs makes after a read (ingest/reading.c). */
+/* The check of a file that twinfs makes after a read (scan/reading.c). */
 static bool is_unchanged(int fd, bool leased)
 {
 	struct statx info;

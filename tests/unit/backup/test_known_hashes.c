@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "backup/content_hash.h"
-#include "catalog/record.h"
+#include "index/record.h"
 #include "unit_test.h"
 
 static struct file_record file_of(uint64_t id, uint32_t version)

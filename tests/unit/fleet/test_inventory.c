@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 
-#include "catalog/fixture.h"
 #include "fleet/inventory.h"
-#include "source/source.h"
+#include "index/fixture.h"
+#include "index/source.h"
 
 /* What the process that maintains the index does while the inventory waits for it. */
 struct maintainer {

@@ -6,7 +6,7 @@
 #include "fleet/file_list.h"
 #include "fleet/promises.h"
 #include "folder.h"
-#include "store/index_files.h"
+#include "index/store/index_files.h"
 
 #define FILE_NAME ".promises/alpha/promises"
 

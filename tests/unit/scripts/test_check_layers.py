@@ -35,29 +35,35 @@ class CheckLayers(unittest.TestCase):
     def test_clean_tree_passes(self):
         self.write("include/twinfs/exit.h", "")
         self.write("src/base/log.h", "")
-        self.write("src/act/act.c", '#include "catalog/query.h"\n#include <stdio.h>\n')
-        self.write("src/store/store.c", '#include <lmdb.h>\n#include "base/log.h"\n')
-        self.write("src/cli/main.c", '#include "twinfs/exit.h"\n#include "catalog/query.h"\n')
+        self.write("src/act/act.c", '#include "index/query.h"\n#include <stdio.h>\n')
+        self.write("src/index/store/store.c", '#include <lmdb.h>\n#include "base/log.h"\n')
+        self.write("src/cli/main.c", '#include "twinfs/exit.h"\n#include "index/query.h"\n')
         self.assertEqual(self.check(), (0, ""))
 
     def test_tree_without_files_fails(self):
         self.assertEqual(self.check()[0], 1)
 
     def test_layer_below_may_not_include_one_above(self):
-        self.write("src/base/log.c", '#include "store/store.h"\n')
-        self.assert_found("src/base/log.c: base may not include store/store.h")
+        self.write("src/base/log.c", '#include "index/store/store.h"\n')
+        self.assert_found("src/base/log.c: base may not include index/store/store.h")
 
     def test_one_allowed_header_does_not_open_its_layer(self):
-        self.write("src/act/act.c", '#include "ingest/walk.h"\n')
-        self.assert_found("src/act/act.c: act may not include ingest/walk.h")
+        self.write("src/act/act.c", '#include "scan/walk.h"\n')
+        self.assert_found("src/act/act.c: act may not include scan/walk.h")
 
     def test_header_of_library_is_for_its_layer_only(self):
-        self.write("src/view/view.c", "#include <lmdb.h>\n")
-        self.assert_found("src/view/view.c: view may not include <lmdb.h>")
+        self.write("src/view/tree/view.c", "#include <lmdb.h>\n")
+        self.assert_found("src/view/tree/view.c: view/tree may not include <lmdb.h>")
 
     def test_header_without_layer_is_found(self):
         self.write("src/base/log.c", '#include "log.h"\n')
         self.assert_found('include "log.h" by its layer')
+
+    def test_folder_in_a_folder_is_a_layer_of_its_own(self):
+        self.write("src/index/query.c", "#include <lmdb.h>\n")
+        self.assert_found("src/index/query.c: index may not include <lmdb.h>")
+        self.write("src/index/store/store.c", '#include "index/query.h"\n')
+        self.assert_found("src/index/store/store.c: index/store may not include index/query.h")
 
     def test_unknown_layer_is_found(self):
         self.write("src/util/misc.c", "")
@@ -74,24 +80,24 @@ class CheckLayers(unittest.TestCase):
         self.assert_found("base/a.h -> base/b.h -> base/c.h -> base/a.h")
 
     def test_one_header_of_a_layer_may_be_allowed(self):
-        self.write("src/act/act.c", '#include "store/index_files.h"\n')
+        self.write("src/act/act.c", '#include "index/store/index_files.h"\n')
         self.assertEqual(self.check(), (0, ""))
-        self.write("src/act/act.c", '#include "store/store.h"\n')
-        self.assert_found("src/act/act.c: act may not include store/store.h")
+        self.write("src/act/act.c", '#include "index/store/store.h"\n')
+        self.assert_found("src/act/act.c: act may not include index/store/store.h")
 
     def test_cycle_of_calls_is_found(self):
-        self.write("src/view/a.c", "int a(void)\n{\n\treturn b();\n}\n")
-        self.write("src/view/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
-        self.write("src/view/c.c", "int c(void)\n{\n\treturn a();\n}\n")
+        self.write("src/view/tree/a.c", "int a(void)\n{\n\treturn b();\n}\n")
+        self.write("src/view/tree/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
+        self.write("src/view/tree/c.c", "int c(void)\n{\n\treturn a();\n}\n")
         self.assertEqual(self.check(), (0, ""))
-        self.write("src/view/b.c", "int b(void)\n{\n\treturn c();\n}\n")
-        self.assert_found("src/view: calls form a cycle: a.c calls b() of b.c; b.c calls c()")
+        self.write("src/view/tree/b.c", "int b(void)\n{\n\treturn c();\n}\n")
+        self.assert_found("src/view/tree: calls form a cycle: a.c calls b() of b.c; b.c calls c()")
 
     def test_member_and_static_function_of_the_same_name_are_no_call(self):
-        self.write("src/view/a.c", "int a(struct s *s)\n{\n\treturn b() + s->c + s->t.c;\n}\n")
-        self.write("src/view/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
+        self.write("src/view/tree/a.c", "int a(struct s *s)\n{\n\treturn b() + s->c + s->t.c;\n}\n")
+        self.write("src/view/tree/b.c", "int b(void)\n{\n\treturn 1;\n}\n")
         self.write(
-            "src/view/c.c",
+            "src/view/tree/c.c",
             "static int b(void)\n{\n\treturn 2;\n}\n\nint c(void)\n{\n\treturn a(0);\n}\n",
         )
         self.assertEqual(self.check(), (0, ""))
@@ -123,10 +129,10 @@ class CheckLayers(unittest.TestCase):
 
     def test_two_structs_of_one_name_are_found(self):
         self.write("src/base/log.c", "struct one {\n\tint a;\n};\n/* struct two { */\n")
-        self.write("src/view/view.c", "struct two {\n\tstruct one *a;\n};\nstruct one;\n")
+        self.write("src/view/tree/view.c", "struct two {\n\tstruct one *a;\n};\nstruct one;\n")
         self.assertEqual(self.check(), (0, ""))
-        self.write("src/view/view.c", "struct one {\n\tint a;\n};\n")
-        self.assert_found("src/view/view.c: struct one is also defined in src/base/log.c")
+        self.write("src/view/tree/view.c", "struct one {\n\tint a;\n};\n")
+        self.assert_found("src/view/tree/view.c: struct one is also defined in src/base/log.c")
 
     def test_page_that_names_a_missing_file_is_found(self):
         self.write("src/base/log.c", "")

@@ -20,7 +20,7 @@ from bench.runs import Failure, progress
 from bench.table import MIB
 from bench.twinfs import View
 
-DEBOUNCE_MS = 100  # DEBOUNCE_CLOSED_MS of src/daemon/backoff.h
+DEBOUNCE_MS = 100  # DEBOUNCE_CLOSED_MS of src/view/follow/backoff.h
 GIVE_UP_SECONDS = 60
 FOLDER_FILES = 1000
 BYTES = 4096

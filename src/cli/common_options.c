@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/common_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/path.h"
+
+/* ---- globs ---------------------------------------------------------------------------------- */
+
+int glob_option_add(struct text_list *globs, const char *option, const char *glob)
+{
+	const char *fault = glob_fault(glob);
+
+	if (!fault)
+		return text_list_add(globs, glob, strlen(glob));
+	log_error("cannot use the glob %s of option '%s': %s", quote_path(glob), option, fault);
+	return -EBADMSG;
+}
+
+/* Returns what is wrong with a line, or NULL. The rules of rsync and gitignore that begin so would
+ * have another meaning as globs. */
+static const char *line_fault(const char *line, size_t length)
+{
+	if (strlen(line) != length)
+		return "it contains a NUL";
+	if (line[0] == '!')
+		return "a line cannot include names again; write \\! for the character";
+	if (strncmp(line, "+ ", 2) == 0 || strncmp(line, "- ", 2) == 0)
+		return "a line has only the glob; write \\+ or \\- for the character";
+	return glob_fault(line);
+}
+
+static int add_lines(struct text_list *globs, const char *file, FILE *stream)
+{
+	AUTO_FREE char *line = NULL;
+	size_t capacity = 0, number = 0;
+	ssize_t length;
+	int r = 0;
+
+	while (r == 0 && (length = getline(&line, &capacity, stream)) >= 0) {
+		const char *fault;
+
+		number++;
+		if (length > 0 && line[length - 1] == '\n')
+			line[--length] = '\0';
+		if (length == 0 || line[0] == '#')
+			continue;
+		fault = line_fault(line, (size_t)length);
+		if (fault) {
+			log_error("cannot use line %zu of %s: %s", number, quote_path(file), fault);
+			return -EBADMSG;
+		}
+		r = text_list_add(globs, line, (size_t)length);
+	}
+	return r == 0 && ferror(stream) ? -EIO : r;
+}
+
+/* Adds the globs of a file, one in each line. Empty lines, and lines that begin with '#', are
+ * skipped; a backslash before '#' makes it a part of the glob. Returns 0, -EBADMSG (logged) for a
+ * malformed line, or another -errno. */
+static int add_file(struct text_list *globs, const char *file)
+{
+	FILE *stream = fopen(file, "re");
+	int r;
+
+	if (!stream)
+		return -errno;
+	r = add_lines(globs, file, stream);
+	(void)fclose(stream);
+	return r;
+}
+
+/* ---- the options ---------------------------------------------------------------------------- */
+
+enum {
+	OPT_INDEX = 1,
+	OPT_MIN_SIZE,
+	OPT_EXCLUDE,
+	OPT_EXCLUDE_FROM,
+	OPT_ONE_FILE_SYSTEM,
+	OPT_CROSS_FILE_SYSTEMS,
+	OPT_DISK,
+	OPT_ACCEPT_CHANGED_SOURCE,
+	OPT_NO_SCAN,
+	OPT_FILES0_FROM,
+	OPT_FORMAT,
+	OPT_PROGRESS,
+	OPT_QUIET,
+	OPT_VERSION,
+};
+
+#define VERSION_OPTION                                                                  \
+	{                                                                               \
+		.name = "version", .letter = 'V', .help = "print the version and exit", \
+		.id = OPT_VERSION,                                                      \
+	}
+
+const struct option_spec index_option[] = {
+	{.heading = "Index"},
+	{
+		.name = "index",
+		.argument = "DIR",
+		.help = "directory of the index (default: one per set of sources, below "
+			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
+		.id = OPT_INDEX,
+	},
+	{0},
+};
+
+const struct option_spec no_scan_option[] = {
+	{
+		.name = "no-scan",
+		.help = "do not examine the sources, which can be absent: print what the index "
+			"knows since its last scan",
+		.id = OPT_NO_SCAN,
+	},
+	{0},
+};
+
+const struct option_spec files_option[] = {
+	{
+		.name = "files0-from",
+		.argument = "FILE",
+		.help = "take the names of files and folders from FILE (-: standard input) "
+			"instead of the command line; each ends with a NUL, as from find -print0",
+		.id = OPT_FILES0_FROM,
+		.expects = "a file",
+	},
+	{0},
+};
+
+const struct option_spec one_index_option[] = {
+	{.heading = "Index"},
+	{
+		.name = "index",
+		.argument = "DIR",
+		.help = "directory of the only index to read (default: all indexes below "
+			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
+		.id = OPT_INDEX,
+	},
+	{0},
+};
+
+const struct option_spec scan_options[] = {
+	{.heading = "Files to scan"},
+	{
+		.name = "min-size",
+		.argument = "SIZE",
+		.help = "leave out files smaller than SIZE: bytes, or a number with k, M or G "
+			"(default: 1, so that empty files are not duplicates)",
+		.id = OPT_MIN_SIZE,
+		.expects = SIZE_EXPECTED,
+	},
+	{
+		.name = "exclude",
+		.argument = "GLOB",
+		.help = "leave out files and directories that match GLOB: a GLOB without a slash "
+			"is compared with the base name, a GLOB with a slash with the path below "
+			"the source; a GLOB with a slash at its end is for directories only; can "
+			"be given more than once",
+		.id = OPT_EXCLUDE,
+		.expects = "a glob",
+	},
+	{
+		.name = "exclude-from",
+		.argument = "FILE",
+		.help = "leave out what the globs in FILE match, one in each line; empty lines, "
+			"and "
+			"lines that begin with #, are skipped",
+		.id = OPT_EXCLUDE_FROM,
+		.expects = "a file",
+	},
+	{0},
+};
+
+const struct option_spec walk_options[] = {
+	{
+		.name = "one-file-system",
+		.letter = 'x',
+		.help = "do not enter other file systems (default)",
+		.id = OPT_ONE_FILE_SYSTEM,
+	},
+	{
+		.name = "cross-file-systems",
+		.help = "enter other file systems",
+		.id = OPT_CROSS_FILE_SYSTEMS,
+	},
+	{
+		.name = "disk",
+		.argument = "auto|rotating|solid",
+		.help = "order in which files are read: in the order of their blocks on the disk "
+			"(rotating), in any order (solid), or as the type of the disk and the "
+			"measured read times suggest (auto, the default)",
+		.id = OPT_DISK,
+	},
+	{
+		.name = "accept-changed-source",
+		.help = "accept a source that is on another file system than at the last scan, "
+			"that is empty but was not, or that is an empty mount point of a view",
+		.id = OPT_ACCEPT_CHANGED_SOURCE,
+	},
+	{0},
+};
+
+const struct option_spec format_option[] = {
+	{.heading = "Output"},
+	{
+		.name = "format",
+		.letter = 'F',
+		.argument = "text|json",
+		.help = "output format (default: text, for people)",
+		.id = OPT_FORMAT,
+	},
+	{0},
+};
+
+const struct option_spec message_options[] = {
+	{.heading = "Messages"},
+	{
+		.name = "progress",
+		.argument = "auto|always|never",
+		.help = "show progress on stderr: auto (if stderr is a terminal, the default), "
+			"always or never",
+		.id = OPT_PROGRESS,
+	},
+	{
+		.name = "quiet",
+		.help = "print errors and warnings only",
+		.id = OPT_QUIET,
+	},
+	VERSION_OPTION,
+	{0},
+};
+
+const struct option_spec version_option[] = {
+	{.heading = "Other"},
+	VERSION_OPTION,
+	{0},
+};
+
+void common_settings_init(struct common_settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+	index_settings_init(&settings->index);
+}
+
+void common_settings_deinit(struct common_settings *settings)
+{
+	index_settings_deinit(&settings->index);
+}
+
+enum progress_when common_progress(const struct common_settings *settings)
+{
+	return settings->quiet ? PROGRESS_NEVER : settings->index.progress;
+}
+
+static int parse_progress(const char *word, enum progress_when *when)
+{
+	static const char *const words[] = {
+		[PROGRESS_AUTO] = "auto",
+		[PROGRESS_ALWAYS] = "always",
+		[PROGRESS_NEVER] = "never",
+	};
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
+
+	if (found < 0)
+		return found;
+	*when = (enum progress_when)found;
+	return 0;
+}
+
+static int parse_format(const char *word, bool *json)
+{
+	static const char *const words[] = {"text", "json"};
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
+
+	if (found < 0)
+		return found;
+	*json = found == 1;
+	return 0;
+}
+
+static int exclude_from(struct index_settings *settings, const char *file)
+{
+	size_t first = settings->listed_excludes.count;
+	int r = add_file(&settings->listed_excludes, file);
+
+	for (size_t i = first; r == 0 && i < settings->listed_excludes.count; i++) {
+		const char *glob = settings->listed_excludes.items[i];
+
+		r = text_list_add(&settings->excludes, glob, strlen(glob));
+	}
+	return r;
+}
+
+int common_apply(void *context, int id, const char *value)
+{
+	struct common_settings *settings = context;
+
+	switch (id) {
+	case OPT_INDEX:
+		settings->index.folder = value;
+		return value[0] != '\0' ? 0 : -EINVAL;
+	case OPT_MIN_SIZE:
+		settings->index.min_size_given = true;
+		return size_parse(value, &settings->index.min_size);
+	case OPT_EXCLUDE:
+		return glob_option_add(&settings->index.excludes, "--exclude", value);
+	case OPT_EXCLUDE_FROM:
+		return exclude_from(&settings->index, value);
+	case OPT_ONE_FILE_SYSTEM:
+		settings->index.cross_file_systems = false;
+		settings->index.file_systems_given = true;
+		return 0;
+	case OPT_CROSS_FILE_SYSTEMS:
+		settings->index.cross_file_systems = true;
+		settings->index.file_systems_given = true;
+		return 0;
+	case OPT_DISK:
+		settings->index.disk_given = true;
+		return index_disk_parse(value, &settings->index.disk);
+	case OPT_ACCEPT_CHANGED_SOURCE:
+		settings->index.accept_changed_source = true;
+		return 0;
+	case OPT_NO_SCAN:
+		settings->index.no_scan = true;
+		return 0;
+	case OPT_FILES0_FROM:
+		settings->index.names_from = value;
+		return value[0] != '\0' ? 0 : -EINVAL;
+	case OPT_FORMAT:
+		return parse_format(value, &settings->json);
+	case OPT_PROGRESS:
+		return parse_progress(value, &settings->index.progress);
+	case OPT_QUIET:
+		settings->quiet = true;
+		settings->index.progress = PROGRESS_NEVER;
+		log_set_level(LOG_LEVEL_WARNING);
+		return 0;
+	case OPT_VERSION:
+		(void)printf("twinfs %s\n", TWINFS_VERSION);
+		return OPTIONS_DONE;
+	default:
+		return -EINVAL;
+	}
+}
+
+const char *find_operand_fault(const struct index_settings *settings, size_t operand_count)
+{
+	if (settings->names_from)
+		return operand_count > 0 ? "--files0-from names the operands: give no others"
+					 : NULL;
+	return operand_count > 0 ? NULL : "no SOURCE, no FILE and no MOUNTPOINT given";
+}
+
+const char *find_source_fault(const struct index_settings *settings, size_t operand_count)
+{
+	if (settings->no_scan && settings->accept_changed_source)
+		return "--no-scan examines no source: omit --accept-changed-source";
+	if (settings->no_scan && settings->names_from)
+		return "--no-scan examines no file: omit --files0-from";
+	if (!settings->no_scan)
+		return find_operand_fault(settings, operand_count);
+	if (operand_count > 0 || settings->folder)
+		return NULL;
+	return "no SOURCE, no MOUNTPOINT and no --index=DIR given";
+}
+
+int usage_check(const struct option_table *table, const char *fault)
+{
+	if (!fault)
+		return 0;
+	options_complain(table, "%s", fault);
+	return -EINVAL;
+}
+
+enum twinfs_exit options_exit(int result)
+{
+	switch (result) {
+	case OPTIONS_DONE:
+		return TWINFS_EXIT_COMPLETE;
+	case -EINVAL:
+	case -ERANGE:
+		return TWINFS_EXIT_USAGE;
+	default:
+		return TWINFS_EXIT_FAILED;
+	}
+}

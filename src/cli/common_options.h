@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_COMMON_OPTIONS_H
+#define CLI_COMMON_OPTIONS_H
+
+/* Options that several commands share. For the main thread.
+ *
+ * A command adds the lists that it needs to its option table, and a struct common_settings to its
+ * settings. The apply function of the command passes the options that it does not know to
+ * common_apply().
+ */
+
+#include <stdbool.h>
+
+#include "base/attributes.h"
+#include "base/options.h"
+#include "base/text_list.h"
+#include "scan/index_settings.h"
+#include "twinfs/exit.h"
+
+/* First id of the options of a single command. */
+#define OPTION_ID_OWN 100
+
+struct common_settings {
+	struct index_settings index;
+	bool json; /* --format */
+	bool quiet;
+};
+
+extern const struct option_spec index_option[]; /* --index */
+extern const struct option_spec no_scan_option[]; /* --no-scan, of queries; after index_option */
+extern const struct option_spec files_option[]; /* --files0-from; after scan_options */
+extern const struct option_spec one_index_option[]; /* --index of commands for all indexes */
+extern const struct option_spec scan_options[]; /* which files are left out */
+extern const struct option_spec walk_options[]; /* how sources are scanned; after scan_options */
+extern const struct option_spec format_option[]; /* --format=text|json */
+extern const struct option_spec message_options[]; /* --progress, --quiet, --version */
+extern const struct option_spec version_option[]; /* --version */
+
+void common_settings_init(struct common_settings *settings);
+void common_settings_deinit(struct common_settings *settings);
+
+/* Returns when a command shows its progress: never with --quiet. */
+enum progress_when common_progress(const struct common_settings *settings);
+
+/* Applies one of these options. The results are those of the apply function of struct
+ * option_table. The context is a struct common_settings. */
+MUST_CHECK int common_apply(void *context, int id, const char *value);
+
+/* Adds the glob of an option, like "--path". Returns 0, -EBADMSG (logged) for a malformed glob, or
+ * -ENOMEM. */
+MUST_CHECK int glob_option_add(struct text_list *globs, const char *option, const char *glob);
+
+/* Returns what is wrong with the number of operands, SOURCE|FILE... or MOUNTPOINT, of a command
+ * with files_option, or NULL. */
+const char *find_operand_fault(const struct index_settings *settings, size_t operand_count);
+
+/* Works like find_operand_fault(), for a command that also has no_scan_option. */
+const char *find_source_fault(const struct index_settings *settings, size_t operand_count);
+
+/* If fault is NULL, returns 0. If not, logs it as what is wrong with the command line, and returns
+ * -EINVAL. */
+MUST_CHECK int usage_check(const struct option_table *table, const char *fault);
+
+/* Converts a result that is not 0 of options_parse() or usage_check() to an exit status. */
+enum twinfs_exit options_exit(int result);
+
+#endif

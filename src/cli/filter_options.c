@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/filter_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/path.h"
+#include "cli/common_options.h"
+#include "cli/current_index.h"
+#include "cli/moment.h"
+#include "index/query.h"
+#include "index/scan_settings.h"
+
+enum {
+	OPT_PATH = OPTION_ID_FILTERS,
+	OPT_IPATH,
+	OPT_REGEX,
+	OPT_EXT,
+	OPT_MAX_SIZE,
+	OPT_NEWER,
+	OPT_OLDER,
+	OPT_COPIES,
+	OPT_SAME_NAME,
+	OPT_TOP,
+};
+
+const struct option_spec filter_options[] = {
+	{.heading = "Groups to select"},
+	{
+		.name = "path",
+		.argument = "GLOB",
+		.help = "only groups with a name that --exclude=GLOB would match; can be given "
+			"more than once",
+		.id = OPT_PATH,
+		.expects = "a glob",
+	},
+	{
+		.name = "ipath",
+		.argument = "GLOB",
+		.help = "like --path, but ignore the case of ASCII letters",
+		.id = OPT_IPATH,
+		.expects = "a glob",
+	},
+	{
+		.name = "regex",
+		.argument = "REGEX",
+		.help = "only groups with a name whose absolute path contains a match of this "
+			"extended regular expression",
+		.id = OPT_REGEX,
+		.expects = "a regular expression",
+	},
+	{
+		.name = "ext",
+		.argument = "EXT[,EXT]",
+		.help = "only groups with a name that has one of these extensions, in upper or "
+			"lower case",
+		.id = OPT_EXT,
+		.expects = "comma-separated extensions, like jpg,jpeg",
+	},
+	{
+		.name = "max-size",
+		.argument = "SIZE",
+		.help = "only groups of files of at most SIZE",
+		.id = OPT_MAX_SIZE,
+		.expects = SIZE_EXPECTED,
+	},
+	{
+		.name = "newer",
+		.argument = "WHEN",
+		.help = "only groups with a copy that was changed in this time, like 7d, or since "
+			"this date, like 2024-01-31",
+		.id = OPT_NEWER,
+		.expects = MOMENT_EXPECTED,
+	},
+	{
+		.name = "older",
+		.argument = "WHEN",
+		.help = "only groups without such a copy: all copies are older",
+		.id = OPT_OLDER,
+		.expects = MOMENT_EXPECTED,
+	},
+	{
+		.name = "copies",
+		.argument = "N..M",
+		.help = "only groups with this number of copies: N, N.. (at least), ..M (at most) "
+			"or N..M; hard links count once",
+		.id = OPT_COPIES,
+		.expects = "a number or range from 2, like 3, 3.. or 3..5",
+	},
+	{
+		.name = "same-name",
+		.help = "only groups whose copies all have the same base name",
+		.id = OPT_SAME_NAME,
+	},
+	{
+		.name = "top",
+		.argument = "N",
+		.help = "only the first N of these groups",
+		.id = OPT_TOP,
+		.expects = "a number of at least 1",
+	},
+	{0},
+};
+
+void filter_settings_init(struct filter_settings *settings)
+{
+	*settings = (struct filter_settings){.filter = FILTER_NONE};
+}
+
+void filter_settings_deinit(struct filter_settings *settings)
+{
+	patterns_free(&settings->filter.excludes);
+	patterns_free(&settings->filter.paths);
+	patterns_free(&settings->filter.paths_any_case);
+	text_list_free(&settings->excludes);
+	text_list_free(&settings->paths);
+	text_list_free(&settings->paths_any_case);
+	text_list_free(&settings->extensions);
+	for (size_t i = 0; i < settings->regex_count; i++) {
+		regfree(&settings->regexes[i]->compiled);
+		free(settings->regexes[i]);
+	}
+	free(settings->regexes);
+	filter_settings_init(settings);
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+static int add_regex(struct filter_settings *settings, const char *text)
+{
+	AUTO_FREE struct filter_regex *regex = calloc(1, sizeof(*regex));
+	char reason[256];
+	int r;
+
+	if (!regex || array_reserve(&settings->regexes, &settings->regex_capacity,
+				    settings->regex_count + 2, sizeof(*settings->regexes)) < 0)
+		return -ENOMEM;
+	if (*text == '\0')
+		return -EINVAL;
+	r = regcomp(&regex->compiled, text, REG_EXTENDED | REG_NOSUB);
+	if (r != 0) {
+		(void)regerror(r, &regex->compiled, reason, sizeof(reason));
+		log_error("option '--regex' with %s: %s", quote_path(text), reason);
+		return -EBADMSG;
+	}
+	regex->text = text;
+	settings->regexes[settings->regex_count++] = TAKE(regex);
+	settings->regexes[settings->regex_count] = NULL;
+	settings->filter.regexes = settings->regexes;
+	return 0;
+}
+
+/* Adds comma-separated extensions, each with or without its dot. */
+static int add_extensions(struct filter_settings *settings, const char *list)
+{
+	for (;;) {
+		size_t length = strcspn(list, ",");
+		size_t dot = list[0] == '.';
+		int r = -EINVAL;
+
+		if (length > dot && !memchr(list, '/', length))
+			r = text_list_add(&settings->extensions, list + dot, length - dot);
+		settings->filter.extensions = settings->extensions.items;
+		if (r < 0 || list[length] == '\0')
+			return r;
+		list += length + 1;
+	}
+}
+
+static int parse_moment(const char *text, struct timespec *moment, bool *given)
+{
+	*given = true;
+	return moment_parse(text, clock_now(), moment);
+}
+
+/* Parses a number at the beginning of text, which can be missing. Sets *end behind it. */
+static int parse_number(const char *text, uint64_t *number, const char **end)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	*end = text + digits;
+	return digits == 0 ? 0 : number_read(text, digits, number);
+}
+
+/* Parses N, N.., ..M or N..M. */
+static int parse_copies(struct filter_settings *settings, const char *text)
+{
+	uint64_t least = 0, most = UINT64_MAX;
+	const char *end;
+	int r = parse_number(text, &least, &end);
+
+	if (r == 0 && end > text && *end == '\0')
+		most = least;
+	else if (r == 0 && strncmp(end, "..", 2) == 0)
+		r = parse_number(end + 2, &most, &end);
+	else
+		r = -EINVAL;
+	if (r < 0 || *end != '\0' || most < 2 || most < least || strcmp(text, "..") == 0)
+		return -EINVAL;
+	settings->filter.min_copies = least;
+	settings->filter.max_copies = most;
+	settings->copies_given = true;
+	return 0;
+}
+
+static int parse_top(const char *text, uint64_t *top)
+{
+	const char *end;
+	int r;
+
+	*top = 0;
+	r = parse_number(text, top, &end);
+	return r < 0 || *end != '\0' || *top == 0 ? -EINVAL : 0;
+}
+
+int filter_apply(struct filter_settings *settings, int id, const char *value)
+{
+	struct filter *filter = &settings->filter;
+
+	switch (id) {
+	case OPT_PATH:
+		return glob_option_add(&settings->paths, "--path", value);
+	case OPT_IPATH:
+		return glob_option_add(&settings->paths_any_case, "--ipath", value);
+	case OPT_REGEX:
+		return add_regex(settings, value);
+	case OPT_EXT:
+		return add_extensions(settings, value);
+	case OPT_MAX_SIZE:
+		return size_parse(value, &filter->max_size);
+	case OPT_NEWER:
+		return parse_moment(value, &filter->newer, &filter->has_newer);
+	case OPT_OLDER:
+		return parse_moment(value, &filter->older, &filter->has_older);
+	case OPT_COPIES:
+		return parse_copies(settings, value);
+	case OPT_SAME_NAME:
+		filter->same_name = true;
+		return 0;
+	case OPT_TOP:
+		return parse_top(value, &filter->top);
+	default:
+		return -EINVAL;
+	}
+}
+
+const char *filter_settings_fault(const struct filter_settings *settings,
+				  const struct index_settings *index)
+{
+	const struct filter *filter = &settings->filter;
+
+	if (filter->max_size < index->min_size)
+		return "--max-size is below --min-size";
+	if (filter->has_newer && filter->has_older &&
+	    clock_ns(filter->newer) >= clock_ns(filter->older))
+		return "--newer is not before --older, so no group can be both";
+	return NULL;
+}
+
+bool filter_settings_by_name(const struct filter_settings *settings)
+{
+	return settings->paths.count > 0 || settings->paths_any_case.count > 0 ||
+	       settings->regex_count > 0 || settings->extensions.count > 0;
+}
+
+bool filter_settings_given(const struct filter_settings *settings,
+			   const struct index_settings *index)
+{
+	return filter_settings_by_name(settings) || filter_is_selective(&settings->filter) ||
+	       index->excludes.count > 0 || index->min_size_given;
+}
+
+/* ---- the filter for an index -------------------------------------------------------------- */
+
+/* Sets the excluded names: those that the index does not leave out itself. */
+static int find_excludes(struct filter_settings *settings, const struct text_list *globs,
+			 const struct current_index *index, struct catalog_reader *reader)
+{
+	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
+	int r = globs->count > 0 ? catalog_get_scan_settings(reader, &known) : 0;
+
+	text_list_free(&settings->excludes);
+	for (size_t i = 0; r == 0 && i < globs->count; i++) {
+		if (!scan_settings_exclude(&known, globs->items[i]))
+			r = text_list_add(&settings->excludes, globs->items[i],
+					  strlen(globs->items[i]));
+	}
+	patterns_free(&settings->filter.excludes);
+	return r < 0 ? r
+		     : patterns_make(&settings->filter.excludes, settings->excludes.items,
+				     index->sources, PATTERN_TO_EXCLUDE);
+}
+
+int filter_settings_prepare(struct filter_settings *settings, const struct current_index *index,
+			    struct catalog_reader *reader, bool all_sizes)
+{
+	const struct index_settings *options = index->indexing.settings;
+	struct filter *filter = &settings->filter;
+	int r = find_excludes(settings, &options->excludes, index, reader);
+
+	patterns_free(&filter->paths);
+	patterns_free(&filter->paths_any_case);
+	filter->min_size = options->min_size;
+	if (r == 0 && all_sizes && !options->min_size_given)
+		r = catalog_get_min_size(reader, &filter->min_size);
+	if (r == 0)
+		r = patterns_make(&filter->paths, settings->paths.items, index->sources,
+				  PATTERN_TO_SELECT);
+	return r < 0 ? r
+		     : patterns_make(&filter->paths_any_case, settings->paths_any_case.items,
+				     index->sources, PATTERN_TO_SELECT);
+}
+
+struct explaining {
+	struct filter_settings *settings;
+	const struct index_settings *options;
+};
+
+/* Globs from a file are skipped: such a list is often for many sources. */
+static void explain_unmatched(void *context, const char *option, const char *pattern)
+{
+	const struct explaining *explaining = context;
+	bool excludes = strcmp(option, "--exclude") == 0;
+
+	if (excludes && text_list_has(&explaining->options->listed_excludes, pattern))
+		return;
+	log_warning("%s=%s matches no file of the index", option, quote_path(pattern));
+	explaining->settings->unmatched_excludes += excludes;
+}
+
+int filter_settings_explain(struct filter_settings *settings, const struct current_index *index,
+			    struct catalog_reader *reader)
+{
+	struct explaining explaining = {settings, index->indexing.settings};
+	const struct unmatched_hook hook = {explain_unmatched, &explaining};
+
+	if (settings->explained)
+		return 0;
+	settings->explained = true;
+	return filter_find_unmatched(&settings->filter, reader, index->sources, &hook);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/handle.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "index/integrity.h"
+#include "index/query.h"
+#include "index/store/index_files.h"
+#include "twinfs/format.h"
+
+/* Number of ids that are reserved on disk at a time. */
+#define IDS_RESERVED (UINT64_C(1) << 22)
+
+void catalog_distrust(struct catalog *catalog)
+{
+	store_mark_untrusted(&catalog->store);
+}
+
+void catalog_judge(struct catalog *catalog, int result)
+{
+	if (result == -EUCLEAN)
+		atomic_store(&catalog->store.damaged, true);
+	else if (result == -ENOENT)
+		atomic_store(&catalog->store.is_untrusted, true); /* the cause was logged before */
+	else
+		return;
+	if (catalog_unseal(catalog) < 0)
+		log_debug("cannot remove the seal of the index; closing the index tries again");
+}
+
+int catalog_unseal(void *opened)
+{
+	struct catalog *catalog = opened;
+	int r;
+
+	if (catalog->lock_fd < 0 || atomic_load(&catalog->unsealed))
+		return 0;
+	r = index_unseal(catalog->folder_fd);
+	if (r == 0)
+		atomic_store(&catalog->unsealed, true);
+	return r;
+}
+
+const char *catalog_folder(const struct catalog *catalog)
+{
+	return catalog->folder;
+}
+
+uint64_t catalog_new_id(struct catalog *catalog)
+{
+	uint64_t id = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&catalog->ids_lock);
+	if (catalog->next_id >= catalog->reserved_id) {
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id + IDS_RESERVED);
+		if (r == 0)
+			catalog->reserved_id = catalog->next_id + IDS_RESERVED;
+	}
+	if (r == 0 && catalog->next_id <= TWINFS_ID_MAX)
+		id = catalog->next_id++;
+	pthread_mutex_unlock(&catalog->ids_lock);
+	if (!id)
+		errno = r < 0 ? -r : EOVERFLOW;
+	return id;
+}
+
+/* The secret does not reveal the name seed. With that seed a user could choose names that
+ * collide. */
+uint64_t catalog_secret(const struct catalog *catalog)
+{
+	return hash64("secret", strlen("secret"), catalog->name_seed);
+}
+
+uint64_t catalog_identity(const struct catalog *catalog)
+{
+	return hash64("identity", strlen("identity"), catalog->name_seed);
+}
+
+int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)
+{
+	int r = store_read_begin(&catalog->store, reader);
+
+	if (r == 0)
+		(*reader)->name_seed = catalog->name_seed;
+	return r;
+}
+
+void catalog_read_end(struct catalog_reader *reader)
+{
+	store_read_end(reader);
+}
+
+void catalog_observe(struct catalog *catalog, commit_delta_fn *observer, void *context)
+{
+	catalog->observer = observer;
+	catalog->observer_context = context;
+}
+
+int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(catalog, &reader);
+
+	return r < 0 ? r : catalog_get_totals(reader, totals);
+}

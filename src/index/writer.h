@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INDEX_WRITER_H
+#define INDEX_WRITER_H
+
+/* The write transaction of the catalog. The records of groups and totals are written at its end.
+ * Only catalog/ includes this; one thread at a time. */
+
+#include "base/bytes.h"
+#include "index/commit_delta.h"
+#include "index/keep_rules.h"
+#include "index/store/store.h"
+
+struct group_change;
+
+/* Names and directories that were added and removed in this transaction (redundant.c). */
+struct redundant_changes {
+	struct bytes names; /* of struct name_note */
+	struct bytes dirs; /* of struct dir_note */
+};
+
+/* What changed in this transaction and can change folder groups (folders.c). */
+struct folder_notes {
+	struct bytes names; /* of struct name_note */
+	struct bytes files; /* ids */
+	struct bytes dirs; /* ids */
+};
+
+/* A file that joined a group or left it. */
+struct member_delta {
+	uint64_t group;
+	uint64_t file;
+	bool joined;
+	size_t order; /* for redundant.c */
+};
+
+struct catalog_writer {
+	struct store_writer store;
+	struct catalog *catalog;
+	bool observed; /* the catalog has an observer */
+	/* Without an observer, it has only groups and redundancy, as the redundant counts of
+	 * directories depend on both (redundant.h). */
+	struct commit_delta delta;
+	struct bytes members; /* of struct member_delta */
+	struct redundant_changes redundant;
+	struct folder_notes folders;
+	struct group_change *groups; /* changed in this transaction, by id (uthash) */
+	struct bytes rivals; /* of struct kept_rival (group.c) */
+	struct keep_rules keep; /* read by catalog_write() */
+	const struct deferred_file *joined; /* see catalog_join_deferred(); NULL: none */
+	size_t joined_count;
+	/* Hash of the last new group, and its ordinal if no group of this hash has a higher one;
+	 * otherwise last_ordinal is 0. */
+	struct hash128 last_hash;
+	uint32_t last_ordinal;
+	struct catalog_totals totals;
+	bool reconsiders_kept; /* see catalog_reconsider_kept() */
+	bool none_pending; /* see catalog_end_scan() */
+};
+
+/* Adds a change to the commit delta if the catalog has an observer; as commit_delta_add(). */
+MUST_CHECK int delta_add(struct catalog_writer *w, enum delta_kind kind, const void *change);
+
+/* Adds a struct delta_name in the same way. */
+MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name);
+
+/* Completes the delta at the end of the transaction: removes DELTA_FILE_GONE of files that have a
+ * name again. Returns 0, -EUCLEAN or another -errno. */
+MUST_CHECK int delta_finish(struct catalog_writer *w);
+
+#endif

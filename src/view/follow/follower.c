@@ -1,0 +1,1029 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The follower thread:
+ *
+ *	events, recheck_inbox --wake--> rechecks --> commits; written files --> lanes
+ *	every TICK_MS ----------------> purge, retries, walks that are due
+ *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
+ *
+ * The thread pauses after each round (ticket_worker.h) and after a failure.
+ *
+ * Threads of ingest call the hooks:
+ *
+ *	walk --enter, identify--> watch
+ *	walk, recheck --retry, add_recheck--> recheck_inbox --> follower
+ *	walk --failed, not_entered--> lists under the worker's lock --> follower
+ */
+#include "view/follow/follower.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/inotify_use.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "index/query.h"
+#include "index/source.h"
+#include "scan/ingest.h"
+#include "view/follow/backoff.h"
+#include "view/follow/event_set.h"
+#include "view/follow/lanes.h"
+#include "view/follow/recheck_inbox.h"
+#include "view/follow/recheck_plan.h"
+#include "view/follow/source_state.h"
+#include "view/follow/ticket_worker.h"
+#include "view/follow/watch.h"
+#include "view/tree/currency.h"
+
+/* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
+ * bounds the wait while a program keeps moving directories. */
+#define ROUNDS_MAX 64
+/* Maximum number of rounds in a row without a new event. */
+#define STUCK_ROUNDS 4
+
+/* Minimum pause between walks for changes that events do not report in full, in milliseconds and as
+ * a multiple of the duration of the walk. A ticket ends the pause. */
+#define NEEDED_WALK_MS_MIN 10000
+#define NEEDED_WALK_WALKS 50
+
+/* Interval at which source roots are checked, files without a name purged and failures retried. */
+#define TICK_MS 2000
+
+/* Margin for times of files. File systems take times from a coarse clock, which lags by at most one
+ * tick (10 ms). */
+#define CLOCK_MARGIN_NS (20 * MS_NS)
+
+struct follower {
+	struct follower_settings settings;
+	struct ingest_hooks hooks;
+	struct ingest ingest; /* for rechecks */
+	struct watch *watch; /* NULL: all sources are polled */
+	struct source_state *sources; /* one for each source */
+	struct recheck_inbox inbox;
+	/* fields used only by the follower thread, and by the main thread before it */
+	struct event_set dirty; /* names to recheck */
+	enum rename_trust trust; /* in the renames of the next round of rechecks */
+	struct event_set earlier; /* events of the last round of rechecks */
+	/* monotonic times of the last walk of polled sources, walk of all sources, and tick */
+	uint64_t polled_ns, rescanned_ns, ticked_ns;
+	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
+	uint64_t next_tick_ns; /* latest start of the next round */
+	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
+	bool purge; /* files have possibly lost their last name */
+	bool purge_due; /* as soon as that is possible, the index forgets these files */
+	/* a name was removed from the index since the walks of sources without events began, and
+	 * not by these walks if they notice moves: it was possibly moved past them */
+	atomic_bool lost_names;
+	int64_t moved_ns; /* as in struct ingest_result, of the last walks of these sources */
+	int problem; /* last reported problem: positive errno, or 0 */
+	struct currency currency; /* written by several threads */
+	uint64_t reported_unwatched; /* last reported number of directories without a watch */
+
+	struct ticket_worker worker; /* its lock also guards all fields below */
+	struct backoff failing; /* unreadable directories that are retried */
+	struct event_set not_entered; /* mount points: no event reports their attributes */
+	bool woken; /* a request or an event waits */
+};
+
+/* ---- linked files -------------------------------------------------------------------- */
+
+/* Files that were changed by a hard link outside of the sources. One thread. */
+
+static int note_file(const struct sources *sources, struct catalog_reader *reader,
+		     const struct name_events *changed, struct recheck_inbox *inbox)
+{
+	struct dir_record root;
+	uint64_t inode, file = 0;
+	int r = catalog_get_dir(reader, sources->list[changed->dir - 1].root, &root);
+
+	memcpy(&inode, changed->name, sizeof(inode));
+	if (r == 0)
+		r = catalog_find_inode(reader, root.attributes.filesystem, inode, &file);
+	if (r == 0 && file)
+		recheck_inbox_add_file(inbox, file, changed->events);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Requests a recheck of each file of inodes that the index has.
+ *
+ * inodes	from watch_take_inodes(); the number of a queue is that of a source
+ *
+ * Returns 0 or -errno. */
+static int linked_files_note(const struct sources *sources, const struct event_set *inodes,
+			     struct recheck_inbox *inbox)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	AUTO_FREE const struct name_events **list = NULL;
+	size_t count;
+	int r;
+
+	if (inodes->count == 0)
+		return 0;
+	r = event_set_list(inodes, &list, &count);
+	if (r == 0)
+		r = catalog_read_begin(sources->catalog, &reader);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = note_file(sources, reader, list[i], inbox);
+	return r;
+}
+
+/* ---- hooks --------------------------------------------------------------------------- */
+
+static void enter(void *context, uint32_t source, int fd, uint64_t dir)
+{
+	struct follower *follower = context;
+	struct source_state *states = &follower->sources[source];
+	uint64_t known = 0;
+	int r;
+
+	if (states->polled)
+		return;
+	r = watch_add(follower->watch, source, fd, dir, &known);
+	if (r == WATCH_KNOWN)
+		watch_renumber(follower->watch, source, known, dir);
+	/* after any other error, the directory cannot be read or was removed, and needs no watch */
+	if (r == WATCH_FULL || r == -ENOMEM)
+		atomic_fetch_add(&states->unwatched, 1);
+}
+
+static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
+{
+	struct follower *follower = context;
+	uint64_t known = new_dir;
+
+	if (follower->sources[source].polled ||
+	    watch_add(follower->watch, source, fd, new_dir, &known) != WATCH_KNOWN)
+		return new_dir;
+	return known;
+}
+
+static void retry(void *context, const struct recheck *recheck)
+{
+	struct follower *follower = context;
+
+	recheck_inbox_add(&follower->inbox, recheck, true);
+}
+
+static void add_recheck(void *context, const struct recheck *recheck)
+{
+	struct follower *follower = context;
+
+	recheck_inbox_add(&follower->inbox, recheck, false);
+}
+
+/* fanotify reports writes in a directory that is not watched yet, by the inode of the file. So
+ * links in a new directory need no walk. */
+static void needs_walk(void *context, uint32_t source, enum walk_cause cause)
+{
+	struct follower *follower = context;
+
+	if (cause == WALK_FOR_NEW_DIR && !follower->sources[source].polled &&
+	    watch_reports_links(follower->watch, source))
+		return;
+	source_states_require_walk(follower->sources, follower->ingest.sources, source);
+}
+
+/* Notes a mount point. If memory runs out, the next walk notes it again. */
+static void not_entered(void *context, uint64_t dir, struct name name)
+{
+	struct follower *follower = context;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	(void)!event_set_add(&follower->not_entered, dir, name.bytes, name.length, EVENT_NAME);
+	pthread_mutex_unlock(&follower->worker.lock);
+}
+
+static enum rename_trust trust(void *context)
+{
+	struct follower *follower = context;
+
+	if (source_states_need_walk(follower->sources, follower->ingest.sources->count))
+		return RENAME_NEEDS_WALK;
+	return follower->watch && watch_has_written(follower->watch) ? RENAME_UNTRUSTED
+								     : RENAME_TRUSTED;
+}
+
+static bool has_new_rival(void *context, uint64_t size)
+{
+	const struct follower *follower = context;
+
+	return lanes_have_new_rival(follower->settings.lanes, size);
+}
+
+static void failed(void *context, uint64_t dir)
+{
+	struct follower *follower = context;
+	int r;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	r = backoff_failed(&follower->failing, dir, clock_monotonic_ns());
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (r < 0)
+		recheck_inbox_add_rescan(&follower->inbox);
+}
+
+static void recheck_file(void *context, uint64_t file)
+{
+	struct follower *follower = context;
+
+	follower_recheck_file(follower, file);
+	lanes_note_moved(follower->settings.lanes);
+}
+
+/* Returns the hooks, with the follower as context. */
+static struct ingest_hooks hooks_of(struct follower *follower)
+{
+	return (struct ingest_hooks){.enter = enter,
+				     .identify = identify,
+				     .retry = retry,
+				     .add_recheck = add_recheck,
+				     .needs_walk = needs_walk,
+				     .not_entered = not_entered,
+				     .trust = trust,
+				     .has_new_rival = has_new_rival,
+				     .failed = failed,
+				     .recheck_file = recheck_file,
+				     .since_ns = clock_ns(clock_now()) - CLOCK_MARGIN_NS,
+				     .context = follower};
+}
+
+/* ---- trust in renames ---------------------------------------------------------------- */
+
+/* Renames become untrusted if a write was possibly reported under a name that no recheck covers.
+ * They become trusted again when all names are rechecked and no new event has arrived. */
+
+/* Sets how far renames are trusted in the next round of rechecks. Adds EVENT_REPLACED to names that
+ * had an event in the last round as well. */
+static void update_trust(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+	struct event_set *events = &follower->dirty;
+	bool lost = events->overflowed || events->has_unknown_dir;
+
+	events->has_unknown_dir = false;
+	event_set_note_replaced(events, &follower->earlier);
+	event_set_reset(&follower->earlier);
+	/* no rename can give a name to a file without one if the index has no such file */
+	if (events->count == 0 && !follower->purge)
+		follower->trust = RENAME_TRUSTED;
+	if (lost) /* any file was possibly written to */
+		source_states_require_walk_all(follower->sources, count);
+	if (lost || source_states_need_walk(follower->sources, count))
+		rename_trust_lower(&follower->trust, RENAME_NEEDS_WALK);
+}
+
+/* Returns whether no file without a name exists in a watched directory. If such a file exists, it
+ * was renamed during each of its rechecks, so an event of its present name waits. */
+static bool names_are_quiet(const struct follower *follower)
+{
+	return !event_set_has_names(&follower->dirty) &&
+	       !source_states_need_walk(follower->sources, follower->ingest.sources->count);
+}
+
+/* If a purge is due, deletes the files without a name from the index. Must be called after events
+ * were taken and before they are applied. Does nothing if such a file possibly still exists, unless
+ * the index has very many of them. Returns 0 or -errno. */
+static int purge_if_due(struct follower *follower)
+{
+	struct catalog *catalog = follower->ingest.catalog;
+	bool purges = follower->purge_due && names_are_quiet(follower);
+	int r = 0;
+
+	if (follower->purge_due && !purges)
+		r = ingest_has_many_orphans(catalog, &purges);
+	if (r == 0 && purges)
+		r = ingest_purge(catalog);
+	if (r < 0 || !purges)
+		return r;
+	follower->purge = follower->purge_due = false;
+	update_trust(follower);
+	return 0;
+}
+
+/* ---- retries of directories that could not be read ----------------------------------- */
+
+static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
+{
+	struct catalog_totals totals = {0};
+	int error = 0, r;
+
+	if (dir == BACKOFF_ALL)
+		r = catalog_get_totals(reader, &totals);
+	else
+		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
+	*fails = totals.errors > 0 || ingest_error_is_temporary(error);
+	return r;
+}
+
+/* Requests a retry of a directory that could not be read. For BACKOFF_ALL, sets *all: all sources
+ * have to be walked. If the directory was read meanwhile, its wait ends, after one more listing for
+ * quarantine names that a recheck of single names left out. If not, its backoff grows now, as the
+ * retry does not report a success. */
+static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir,
+		     bool *all)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool fails;
+	int r = still_fails(reader, dir, &fails);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&follower->worker.lock);
+	if (fails)
+		r = backoff_failed(&follower->failing, dir, now_ns);
+	else
+		backoff_done(&follower->failing, dir, now_ns);
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (dir == BACKOFF_ALL) {
+		*all |= fails;
+		return r;
+	}
+	return r < 0 ? r : event_set_add(&follower->dirty, dir, NULL, 0, EVENT_LISTING);
+}
+
+/* Requests retries of directories whose backoff has ended. Sets *all if all sources have to be
+ * walked, and leaves it else. Returns 0 or -errno. */
+static int note_failed(struct follower *follower, bool *all)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct due_files dirs = {0};
+	int r;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs);
+	backoff_sweep(&follower->failing, clock_monotonic_ns());
+	pthread_mutex_unlock(&follower->worker.lock);
+	if (r == 0 && dirs.count > 0)
+		r = catalog_read_begin(follower->ingest.catalog, &reader);
+	for (size_t i = 0; r == 0 && i < dirs.count; i++)
+		r = retry_dir(follower, reader, dirs.list[i], all);
+	free(dirs.list);
+	return r;
+}
+
+/* ---- names that were possibly moved past the walks of sources without events --------- */
+
+/* Returns the source with this root, or NULL if there is none or events report all its changes. */
+static struct source *find_walked(const struct follower *follower, uint64_t root)
+{
+	const struct sources *sources = follower->ingest.sources;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		if (sources->list[i].root == root)
+			return source_state_is_walked(&follower->sources[i]) ? &sources->list[i]
+									     : NULL;
+	}
+	return NULL;
+}
+
+/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks:
+ * from a source that is walked later to one that is walked already. Returns 0 or -errno. */
+static int walk_trees(struct follower *follower, const struct recheck_plan *plan)
+{
+	const struct sources *sources = follower->ingest.sources;
+	bool moved = false;
+	int r = 0;
+
+	follower->ingest.moves_since_ns = clock_file_ns();
+	for (size_t i = 0; r == 0 && i < plan->tree_count; i++) {
+		bool lost = atomic_load(&follower->lost_names);
+		struct source *source;
+
+		r = ingest_recheck(&follower->ingest, &plan->list[i], 1);
+		/* the walk counts the directories without a watch */
+		source = find_walked(follower, plan->list[i].dir);
+		if (!source || r < 0)
+			continue;
+		/* elsewhere, times of folders prove less: servers have clocks of their own */
+		if (!follower->ingest.result.of_other_host)
+			atomic_store(&follower->lost_names, lost);
+		moved |= follower->ingest.result.moved;
+		if (!moved)
+			atomic_store(&source->moved, false);
+		if (follower->moved_ns < follower->ingest.result.moved_ns)
+			follower->moved_ns = follower->ingest.result.moved_ns;
+	}
+	follower->ingest.moves_since_ns = 0;
+	if (moved)
+		source_states_note_moved(follower->sources, sources);
+	return r;
+}
+
+/* Notes names that were removed from the index since the walks began, and not by these walks, as
+ * possibly moved past them. For a ticket. */
+static void note_lost(struct follower *follower)
+{
+	if (atomic_exchange(&follower->lost_names, false))
+		source_states_note_moved(follower->sources, follower->ingest.sources);
+}
+
+/* ---- commits ------------------------------------------------------------------------- */
+
+void follower_note_commit(struct follower *follower, const struct commit_delta *delta)
+{
+	size_t dir_count, file_count;
+	const struct delta_dir *dirs = commit_delta_list(delta, DELTA_DIRS, &dir_count);
+	const struct delta_file *files = commit_delta_list(delta, DELTA_FILES, &file_count);
+
+	for (size_t i = 0; i < dir_count && follower->watch; i++) {
+		for (uint32_t s = 0; dirs[i].gone && s < follower->ingest.sources->count; s++) {
+			if (!follower->sources[s].polled)
+				watch_remove(follower->watch, s, dirs[i].dir);
+		}
+	}
+	for (size_t i = 0; i < file_count; i++) {
+		if (files[i].what & (DELTA_FILE_GONE | DELTA_FILE_FEWER))
+			atomic_store(&follower->lost_names, true);
+		if (files[i].what & DELTA_FILE_FEWER) /* its link count and ctime changed */
+			recheck_inbox_add_file(&follower->inbox, files[i].file, EVENT_NAME);
+	}
+}
+
+/* ---- tickets ------------------------------------------------------------------------- */
+
+uint64_t follower_barrier(struct follower *follower)
+{
+	return ticket_worker_request_next(&follower->worker);
+}
+
+void follower_barrier_again(struct follower *follower, uint64_t ticket)
+{
+	ticket_worker_request(&follower->worker, ticket);
+}
+
+/* ---- requests of other threads ------------------------------------------------------- */
+
+/* Wakes the thread, so that it takes events and requests. Any thread; context is the follower. */
+static void wake(void *context)
+{
+	struct follower *follower = context;
+
+	currency_note_event(&follower->currency);
+	pthread_mutex_lock(&follower->worker.lock);
+	follower->woken = true;
+	ticket_worker_wake(&follower->worker);
+	pthread_mutex_unlock(&follower->worker.lock);
+}
+
+void follower_rescan(struct follower *follower)
+{
+	recheck_inbox_add_rescan(&follower->inbox);
+	wake(follower);
+}
+
+void follower_recheck_file(struct follower *follower, uint64_t file)
+{
+	recheck_inbox_add_file(&follower->inbox, file, EVENT_ATTRIBUTES);
+	wake(follower);
+}
+
+void follower_note_writer(struct follower *follower, uint64_t file)
+{
+	recheck_inbox_add_file(&follower->inbox, file, EVENT_WRITTEN);
+	wake(follower);
+}
+
+/* ---- collecting names to recheck ----------------------------------------------------- */
+
+static int note_source(struct follower *follower, size_t source)
+{
+	const struct source *s = &follower->ingest.sources->list[source];
+
+	atomic_store(&follower->sources[source].unwatched, 0);
+	atomic_store(&follower->sources[source].needs_walk, false);
+	follower->sources[source].is_walked = true;
+	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
+}
+
+/* Checks the source roots. Each round does this after it took the events, and before it rechecks
+ * names: a recheck of a missing source would remove names from the index. Below the root of a
+ * detached mount, for example, the mounts are gone that were in it. */
+static void check_roots(struct follower *follower)
+{
+	follower->dirty.overflowed |= source_roots_check(follower->ingest.sources, follower->watch);
+}
+
+static int note_all_sources(struct follower *follower)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++)
+		r = note_source(follower, i);
+	return r;
+}
+
+/* Requests a walk of each source n for which bit n of mask is set. */
+static int note_sources(struct follower *follower, uint64_t mask)
+{
+	int r = 0;
+
+	for (; r == 0 && mask; mask &= mask - 1)
+		r = note_source(follower, (size_t)__builtin_ctzll(mask));
+	return r;
+}
+
+static int take_inbox(struct follower *follower)
+{
+	bool rescan;
+	int r = recheck_inbox_take(&follower->inbox, follower->ingest.catalog, &follower->dirty,
+				   &rescan);
+
+	if (rescan)
+		follower->ingest.trusts_signatures = false;
+	if (r == 0 && rescan)
+		r = note_all_sources(follower);
+	if (r < 0) /* requests were lost */
+		recheck_inbox_add_rescan(&follower->inbox);
+	return r;
+}
+
+/* Takes the events, and requests rechecks of files that were changed by links outside. */
+static int take_events(struct follower *follower)
+{
+	CLEANUP(event_set_reset) struct event_set inodes = {0};
+	int r = watch_take(follower->watch, &follower->dirty);
+
+	if (r == 0)
+		r = watch_take_inodes(follower->watch, &inodes);
+	if (r == 0)
+		r = linked_files_note(follower->ingest.sources, &inodes, &follower->inbox);
+	if (r < 0) /* events were lost */
+		recheck_inbox_add_rescan(&follower->inbox);
+	return r;
+}
+
+/* Takes all events and requests that have arrived up to now. */
+static int take_all(struct follower *follower)
+{
+	int r;
+
+	pthread_mutex_lock(&follower->worker.lock);
+	follower->woken = false;
+	pthread_mutex_unlock(&follower->worker.lock);
+	currency_take_events(&follower->currency);
+	r = follower->watch ? take_events(follower) : 0;
+	if (r == 0)
+		r = take_inbox(follower);
+	check_roots(follower);
+	update_trust(follower);
+	if (follower->dirty.overflowed)
+		follower->ingest.trusts_signatures = false;
+	if (r == 0)
+		r = note_sources(follower, follower->dirty.overflowed);
+	if (r == 0)
+		follower->dirty.overflowed = 0;
+	return r;
+}
+
+/* ---- rechecks ------------------------------------------------------------------------ */
+
+/* Passes files that are possibly still open to the lanes. The observer of commits passes every file
+ * that a commit leaves unread. */
+static void note_written(const struct follower *follower, const struct bytes *written)
+{
+	const struct written_file *files = (const void *)written->data;
+
+	for (size_t i = 0; i < written->length / sizeof(*files); i++) {
+		if (!files[i].closed)
+			lanes_note_written(follower->settings.lanes, files[i].file);
+	}
+}
+
+static int recheck_list(struct follower *follower, const struct name_events *const *list,
+			size_t count)
+{
+	CLEANUP_BYTES struct bytes written = {0};
+	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.trust = follower->trust};
+	struct ingest *ingest = &follower->ingest;
+	int r = written_files_hide(ingest->catalog, list, count, &plan.trust, &written);
+
+	if (r < 0)
+		return r;
+	note_written(follower, &written);
+	follower->trust = plan.trust;
+	r = recheck_plan_make(&plan, ingest->sources, list, count);
+	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.has_moved_out))
+		source_states_require_walk_all(follower->sources, ingest->sources->count);
+	if (r == 0 && plan.tree_count > 0)
+		r = walk_trees(follower, &plan);
+	if (follower->dirty.has_moved_out)
+		atomic_store(&follower->lost_names, true);
+	if (r == 0 && plan.count > plan.tree_count)
+		r = ingest_recheck(ingest, plan.list + plan.tree_count,
+				   plan.count - plan.tree_count);
+	return r;
+}
+
+/* Rechecks all dirty names once. After -ESTALE and -ELOOP, requests walks of all sources instead.
+ * After another failure, the names stay dirty. */
+static int recheck_once(struct follower *follower)
+{
+	AUTO_FREE const struct name_events **list = NULL;
+	size_t count;
+	int r = event_set_list(&follower->dirty, &list, &count);
+
+	if (r == 0)
+		r = recheck_list(follower, list, count);
+	if (r == 0 || r == -ESTALE || r == -ELOOP) {
+		event_set_reset(&follower->earlier);
+		follower->earlier = follower->dirty;
+		follower->dirty = (struct event_set){0};
+	}
+	if (r == -ESTALE || r == -ELOOP) {
+		log_debug("cannot apply moves: %s; walking all sources", error_text(r));
+		r = note_all_sources(follower);
+	}
+	follower->purge = true;
+	return r;
+}
+
+/* Rechecks all changes made before this call, and all names that these rechecks request. */
+static int catch_up(struct follower *follower)
+{
+	struct watch_figures before = {0}, after = {0};
+	unsigned int stuck = 0;
+	int r = 0;
+
+	for (unsigned int round = 0; r == 0 && round < ROUNDS_MAX && !stop_requested(); round++) {
+		before = after;
+		r = take_all(follower);
+		if (r == 0)
+			r = purge_if_due(follower);
+		if (r < 0 || follower->dirty.count == 0)
+			break;
+		if (follower->watch)
+			watch_figures(follower->watch, &after);
+		stuck = after.events == before.events ? stuck + 1 : 0;
+		if (stuck > STUCK_ROUNDS)
+			break;
+		r = recheck_once(follower);
+		if (r == 0 && !recheck_inbox_has_requests(&follower->inbox))
+			break;
+	}
+	return r;
+}
+
+/* Notes that all names were rechecked: events are applied, and requested walks have ended. */
+static void note_applied(struct follower *follower)
+{
+	struct currency *currency = &follower->currency;
+
+	if (follower->dirty.count > 0 || follower->dirty.overflowed)
+		return;
+	currency_note_applied(currency);
+	atomic_store(&currency->checked_s,
+		     source_states_note_walked(follower->sources, follower->ingest.sources,
+					       clock_now().tv_sec));
+}
+
+int follower_catch_up(struct follower *follower)
+{
+	struct indexing *indexing = follower->settings.indexing;
+	int r;
+
+	follower->ingest = (struct ingest){.catalog = indexing->catalog,
+					   .sources = &indexing->sources,
+					   .settings = &indexing->ingest_settings,
+					   .hooks = &follower->hooks};
+	follower->moved_ns = indexing->ingest.result.moved_ns;
+	if (indexing->ingest.result.moved)
+		source_states_note_moved(follower->sources, &indexing->sources);
+	r = catch_up(follower);
+	if (r == 0)
+		note_applied(follower);
+	/* the watches suffice for all directories; until now, a group could replace them */
+	if (follower->watch)
+		watch_close_reserve(follower->watch);
+	return r;
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+static void report_state(struct follower *follower, int problem)
+{
+	const struct follower_settings *settings = &follower->settings;
+	uint64_t unwatched =
+		source_states_unwatched(follower->sources, follower->ingest.sources->count);
+
+	if (unwatched && !follower->reported_unwatched)
+		log_warning(
+			"cannot watch all directories: %s; walking those without a watch every %u "
+			"s; see 'twinfs status --verbose'",
+			settings->mode == FOLLOW_FANOTIFY ? "some are on other file systems"
+							  : "the limit of this user is reached",
+			(unsigned int)(settings->interval_ms / 1000));
+	if (problem && problem != follower->problem)
+		log_error(
+			"cannot update the index %s: %s; retrying; listing uniques/ and redundant/ "
+			"fails meanwhile",
+			quote_path(settings->indexing->folder), error_text(problem));
+	follower->reported_unwatched = unwatched;
+	follower->problem = problem;
+	settings->report(settings->context, unwatched, problem);
+}
+
+static int note_sources_if(struct follower *follower, bool (*wanted)(struct source_state *))
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
+		if (wanted(&follower->sources[i]))
+			r = note_source(follower, i);
+	}
+	return r;
+}
+
+/* Requests walks of sources that are not wholly watched, and rechecks of mount points. The recheck
+ * of a mount point notes it again. */
+static int note_unwatched(struct follower *follower)
+{
+	int r = note_sources_if(follower, source_state_is_walked);
+
+	atomic_store(&follower->lost_names, false);
+	follower->moved_ns = 0;
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&follower->worker.lock);
+	r = event_set_merge(&follower->dirty, &follower->not_entered);
+	pthread_mutex_unlock(&follower->worker.lock);
+	return r;
+}
+
+static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if (interval_ms == 0 || now_ns - *last_ns < interval_ms * MS_NS)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+/* Requests periodic work that is due. awaited: a ticket waits */
+static int note_due(struct follower *follower, bool awaited)
+{
+	const struct follower_settings *settings = &follower->settings;
+	bool tick = is_due(&follower->ticked_ns, TICK_MS);
+	bool rescan, poll, all = false;
+	int r = 0;
+
+	follower->purge_due |= tick && follower->purge;
+	if (tick)
+		r = note_failed(follower, &all);
+	rescan = is_due(&follower->rescanned_ns, settings->rescan_ms);
+	if (r == 0 && (all || rescan))
+		r = note_all_sources(follower);
+	poll = settings->mode != FOLLOW_NONE && is_due(&follower->polled_ns, settings->interval_ms);
+	if (r == 0 && (awaited || poll))
+		r = note_unwatched(follower);
+	/* A walk that reads all contents again would have no end if one followed the other. */
+	follower->ingest.trusts_signatures = poll && !awaited && !rescan;
+	return r;
+}
+
+static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
+{
+	const struct follower *follower = context;
+
+	*until_ns = follower->woken ? follower->resume_ns : follower->next_tick_ns;
+	return *until_ns <= now_ns;
+}
+
+static void answer(struct follower *follower, uint64_t ticket, int error)
+{
+	ticket_worker_finish(&follower->worker, ticket);
+	follower->settings.barrier_reached(follower->settings.context, ticket, error);
+}
+
+/* Waits for work. Sets *ticket to the ticket that waits, or 0. Returns false if the thread has to
+ * end. */
+static bool wait_for_work(struct follower *follower, uint64_t *ticket)
+{
+	follower->next_tick_ns = clock_monotonic_ns() + TICK_MS * MS_NS;
+	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
+}
+
+/* Walks sources with changes that events did not report in full, and those past whose walk names
+ * were possibly moved. The caller must first process all events, as a walk detects no moves. */
+static int walk_for_missed(struct follower *follower, bool awaited)
+{
+	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
+	int r = note_sources_if(follower, source_state_needs_walk);
+	bool needed = follower->dirty.count > 0;
+
+	if (r == 0 && source_states_lack_moved(follower->ingest.sources) &&
+	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
+		/* else a change before the walk has the time at which the walk begins */
+		clock_await_file_time(follower->moved_ns);
+		r = note_unwatched(follower);
+	}
+	if (r < 0 || follower->dirty.count == 0)
+		return r;
+	follower->ingest.trusts_signatures = !needed;
+	r = catch_up(follower);
+	pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
+	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)
+		pause_ns = NEEDED_WALK_MS_MIN * MS_NS;
+	follower->next_walk_ns = clock_monotonic_ns() + pause_ns;
+	return r;
+}
+
+/* For a ticket: walks for what is missed, and again if names were possibly moved past the walk. */
+static int walk_for_ticket(struct follower *follower)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++) {
+		r = catch_up(follower); /* events that arrived during the walks */
+		note_lost(follower);
+		/* where times are rounded, a source that changes all the time is waited for once */
+		if (i > 0 && (!source_states_lack_moved(follower->ingest.sources) ||
+			      follower->moved_ns > clock_file_ns()))
+			break;
+		if (r == 0)
+			r = walk_for_missed(follower, true);
+	}
+	return r;
+}
+
+/* Rechecks once more. If no event of a name arrived meanwhile, files without a name are deleted
+ * from the index, and renames are trusted again. */
+static int recheck_once_more(struct follower *follower)
+{
+	if (!follower->purge && follower->trust == RENAME_TRUSTED)
+		return 0;
+	follower->purge_due = true;
+	return catch_up(follower);
+}
+
+/* Does one round of work. awaited: a ticket waits, so the round includes walks for changes that
+ * events do not report in full */
+static int follow_once(struct follower *follower, bool awaited)
+{
+	int r = note_due(follower, awaited);
+
+	if (r == 0)
+		r = catch_up(follower);
+	if (r == 0 && awaited)
+		r = walk_for_ticket(follower);
+	else if (r == 0 && clock_monotonic_ns() >= follower->next_walk_ns)
+		r = walk_for_missed(follower, false);
+	if (r == 0 && awaited)
+		r = recheck_once_more(follower);
+	if (awaited)
+		note_lost(follower);
+	if (r == 0)
+		note_applied(follower);
+	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);
+}
+
+static void *follow(void *context)
+{
+	struct follower *follower = context;
+	uint64_t ticket, began_ns;
+	int r = 0;
+
+	/* A corrupt index is rebuilt at the next start. Until then no name is rechecked and each
+	 * ticket is answered with EUCLEAN. */
+	while (wait_for_work(follower, &ticket)) {
+		began_ns = clock_monotonic_ns();
+		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
+		follower->resume_ns = duty_cycle_resume_ns(began_ns);
+		if (stop_requested())
+			break;
+		report_state(follower, -r);
+		if (ticket)
+			answer(follower, ticket, -r);
+		catalog_judge(follower->ingest.catalog, r);
+		if (r < 0)
+			(void)ticket_worker_pause(&follower->worker, TICK_MS / 2);
+	}
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+/* Returns whether the index is known to have more directories than the user can watch. */
+static bool exceeds_watches(const struct follower *follower)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct catalog_totals totals = {0};
+
+	return catalog_read_begin(follower->settings.indexing->catalog, &reader) == 0 &&
+	       catalog_get_totals(reader, &totals) == 0 &&
+	       totals.directories > inotify_watches_max().max;
+}
+
+/* Opens the event queues of the sources that are not polled. If that is impossible and the mode is
+ * FOLLOW_AUTO, all sources are polled. Returns 0 or -errno. */
+static int open_watch(struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+	const struct watch_settings settings = {
+		.queues = source_states_queues(follower->sources, count),
+		.groups = follower->settings.groups->list,
+		.prefers_fanotify =
+			follower->settings.mode == FOLLOW_FANOTIFY || exceeds_watches(follower),
+		.wake = wake,
+		.context = follower,
+	};
+	int r = settings.queues > 0 ? watch_new(&follower->watch, &settings) : 0;
+
+	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
+		return r;
+	log_warning("cannot watch for changes: %s; walking all sources every %u s; see 'twinfs "
+		    "doctor'",
+		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000));
+	source_states_poll_all(follower->sources, count);
+	return 0;
+}
+
+int follower_new(struct follower **follower, const struct follower_settings *settings)
+{
+	struct indexing *indexing = settings->indexing;
+	struct follower *made = calloc(1, sizeof(*made));
+	int r;
+
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->hooks = hooks_of(made);
+	made->purge = true; /* by the first walk */
+	made->next_walk_ns = clock_monotonic_ns() + NEEDED_WALK_MS_MIN * MS_NS;
+	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
+	ticket_worker_init(&made->worker);
+	recheck_inbox_init(&made->inbox);
+	made->ingest.sources = &indexing->sources;
+	r = source_states_new(&made->sources, &indexing->sources, settings->mode);
+	if (r == 0)
+		r = open_watch(made);
+	if (r < 0) {
+		follower_free(made);
+		return r;
+	}
+	indexing->hooks = &made->hooks;
+	*follower = made;
+	return 0;
+}
+
+int follower_start(struct follower *follower)
+{
+	report_state(follower, 0); /* the first walk has counted directories without a watch */
+	return ticket_worker_start(&follower->worker, follow, follower);
+}
+
+void follower_stop(struct follower *follower)
+{
+	if (follower)
+		ticket_worker_stop(&follower->worker);
+}
+
+void follower_free(struct follower *follower)
+{
+	if (!follower)
+		return;
+	watch_free(follower->watch);
+	event_set_reset(&follower->dirty);
+	event_set_reset(&follower->earlier);
+	backoff_free(&follower->failing);
+	event_set_reset(&follower->not_entered);
+	recheck_inbox_deinit(&follower->inbox);
+	free(follower->sources);
+	ticket_worker_deinit(&follower->worker);
+	free(follower);
+}
+
+/* ---- state --------------------------------------------------------------------------- */
+
+const char *follower_watch_name(const struct follower *follower)
+{
+	struct watch_figures figures;
+
+	if (follower->settings.mode == FOLLOW_NONE)
+		return "none";
+	if (!follower->watch)
+		return "poll";
+	watch_figures(follower->watch, &figures);
+	return 2 * figures.fanotify_queues > figures.queues ? "fanotify" : "inotify";
+}
+
+bool follower_sees_all(const struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (source_state_is_walked(&follower->sources[i]))
+			return false;
+	}
+	return !source_states_need_walk(follower->sources, count);
+}
+
+const struct currency *follower_currency(const struct follower *follower)
+{
+	return &follower->currency;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/fuse/watcher_event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+#include "base/descriptor.h"
+#include "index/mount_prerequisites.h"
+#include "view/tree/node.h"
+
+bool watcher_event_is_possible(void)
+{
+	/* mount_setattr(2) exists since Linux 5.12; a container can refuse the call */
+	return mount_setattr(-1, "", 0, NULL, 0) < 0 && errno == EINVAL;
+}
+
+/* ---- route --------------------------------------------------------------------------- */
+
+/* Clones the mount to a private one that is not read-only. */
+static int open_own_mount(const char *point)
+{
+	struct mount_attr attributes = {.attr_clr = MOUNT_ATTR_RDONLY};
+	int fd = open_tree(AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (mount_setattr(fd, "", AT_EMPTY_PATH, &attributes, sizeof(attributes)) == 0)
+		return fd;
+	r = -errno;
+	(void)close(fd);
+	return r;
+}
+
+/* Makes the superblock of a mount writable. */
+static int make_writable(int root)
+{
+	AUTO_CLOSE int context = fspick(root, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+
+	if (context < 0 || fsconfig(context, FSCONFIG_SET_FLAG, "rw", NULL, 0) < 0 ||
+	    fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int open_visible_mount(const char *point)
+{
+	int fd = open(point, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int watcher_event_route_open(struct watcher_event_route *route, const char *point, dev_t device)
+{
+	struct stat status;
+	int r = 0;
+
+	route->root = mount_is_privileged() ? open_own_mount(point) : open_visible_mount(point);
+	if (route->root < 0)
+		return route->root;
+	if (fstat(route->root, &status) < 0)
+		r = -errno;
+	else if (status.st_dev != device)
+		r = -ESTALE;
+	if (r == 0 && !route->superblock_writable && mount_is_privileged()) {
+		r = make_writable(route->root);
+		route->superblock_writable = r == 0;
+	}
+	if (r < 0)
+		watcher_event_route_close(route);
+	return r;
+}
+
+static void close_folder(struct watcher_event_route *route)
+{
+	cleanup_close(&route->folder);
+	route->folder = -1;
+}
+
+void watcher_event_route_close(struct watcher_event_route *route)
+{
+	close_folder(route);
+	cleanup_close(&route->root);
+	route->root = -1;
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+/* Opens the folder, unless it is the folder of the last event. */
+static int open_folder(struct watcher_event_route *route, const struct watcher_event *event)
+{
+	struct stat status;
+	int fd;
+
+	if (route->folder >= 0 && route->inode == event->folder)
+		return 0;
+	close_folder(route);
+	fd = open_beneath(route->root, event->path, O_PATH | O_DIRECTORY, false);
+	if (fd < 0)
+		return fd;
+	route->folder = fd;
+	route->inode = event->folder;
+	if (fstat(fd, &status) == 0 && status.st_ino == node_inode(event->folder))
+		return 0;
+	close_folder(route);
+	return -ESTALE;
+}
+
+static int change(int folder, const struct watcher_event *event)
+{
+	/* any file type works: the kernel looks a new name up again */
+	const mode_t file = S_IFREG | S_IRUSR;
+
+	switch (event->kind) {
+	case WATCHER_EVENT_CREATED:
+		return event->directory ? mkdirat(folder, event->name, S_IRWXU)
+					: mknodat(folder, event->name, file, 0);
+	case WATCHER_EVENT_DELETED:
+		return unlinkat(folder, event->name, event->directory ? AT_REMOVEDIR : 0);
+	case WATCHER_EVENT_CHANGED:
+		return utimensat(folder, event->name, NULL, AT_SYMLINK_NOFOLLOW);
+	}
+	return 0;
+}
+
+int watcher_event_raise(struct watcher_event_route *route, const struct watcher_event *event)
+{
+	/* the order is not trusted: the daemon parses untrusted data, and this process can be
+	 * root */
+	bool inside = !strchr(event->name, '/') && !is_dots(event->name);
+	int r = inside ? open_folder(route, event) : -EINVAL;
+
+	if (r == 0 && change(route->folder, event) < 0)
+		r = -errno;
+	return r;
+}
+
+/* ---- watcher reply ------------------------------------------------------------------- */
+
+void watcher_replies_init(struct watcher_replies *replies)
+{
+	*replies = (struct watcher_replies){.now = {.folder = 0}};
+	pthread_mutex_init(&replies->lock, NULL);
+}
+
+void watcher_replies_deinit(struct watcher_replies *replies)
+{
+	pthread_mutex_destroy(&replies->lock);
+}
+
+/* Each placeholder node is used once, as the kernel can still have the inode of an earlier one. */
+void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply)
+{
+	pthread_mutex_lock(&replies->lock);
+	replies->now = reply;
+	atomic_store(&replies->folder, reply.folder);
+	replies->placeholder = node_make(NODE_PLACEHOLDER, node_id(replies->placeholder) + 1);
+	pthread_mutex_unlock(&replies->lock);
+}
+
+void watcher_reply_end(struct watcher_replies *replies)
+{
+	pthread_mutex_lock(&replies->lock);
+	replies->now = (struct watcher_reply){.folder = 0};
+	atomic_store(&replies->folder, 0);
+	pthread_mutex_unlock(&replies->lock);
+}
+
+/* ---- replies ------------------------------------------------------------------------- */
+
+static void fill_attributes(struct stat *attributes, uint64_t node, bool directory)
+{
+	*attributes = (struct stat){
+		.st_ino = node_inode(node),
+		.st_mode = directory ? S_IFDIR | S_IRWXU : S_IFREG | S_IRUSR,
+		.st_nlink = directory ? 2 : 1,
+		.st_uid = getuid(),
+		.st_gid = getgid(),
+	};
+}
+
+static void fill_entry(struct fuse_entry_param *entry, uint64_t node, bool directory)
+{
+	*entry = (struct fuse_entry_param){.ino = node};
+	fill_attributes(&entry->attr, node, directory);
+}
+
+static bool is_name(const struct watcher_reply *now, uint64_t folder, const char *name)
+{
+	return now->folder && now->folder == folder && strcmp(now->name, name) == 0;
+}
+
+static bool is_removed_folder(const struct watcher_reply *now, uint64_t parent, const char *name)
+{
+	return now->parent && now->parent == parent && strcmp(now->folder_name, name) == 0;
+}
+
+bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder, const char *name)
+{
+	bool is;
+
+	if (atomic_load(&replies->folder) != folder)
+		return false;
+	pthread_mutex_lock(&replies->lock);
+	is = is_name(&replies->now, folder, name);
+	pthread_mutex_unlock(&replies->lock);
+	return is;
+}
+
+bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, const char *name,
+			  struct fuse_entry_param *entry)
+{
+	const struct watcher_reply *now = &replies->now;
+	bool known = true;
+
+	pthread_mutex_lock(&replies->lock);
+	if (is_name(now, folder, name))
+		fill_entry(entry, now->exists ? replies->placeholder : 0, now->directory);
+	else if (is_removed_folder(now, folder, name))
+		fill_entry(entry, now->folder, true);
+	else
+		known = false;
+	pthread_mutex_unlock(&replies->lock);
+	return known;
+}
+
+bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node, struct stat *attributes)
+{
+	bool gone;
+
+	pthread_mutex_lock(&replies->lock);
+	gone = replies->now.parent && replies->now.folder == node;
+	pthread_mutex_unlock(&replies->lock);
+	if (gone)
+		fill_attributes(attributes, node, true);
+	return gone;
+}
+
+bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder, const char *name,
+			  bool exists, struct fuse_entry_param *entry)
+{
+	const struct watcher_reply *now = &replies->now;
+	bool known;
+
+	pthread_mutex_lock(&replies->lock);
+	known = is_name(now, folder, name) && now->exists != exists;
+	if (known && entry)
+		fill_entry(entry, replies->placeholder, now->directory);
+	pthread_mutex_unlock(&replies->lock);
+	return known;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef VIEW_FUSE_WATCHER_EVENT_H
+#define VIEW_FUSE_WATCHER_EVENT_H
+
+/* System calls on a mounted view that make the kernel raise inotify events. Invalidations
+ * (view/fuse/notifier.h) raise no inotify events, and file managers learn of changes by inotify
+ * only.
+ *
+ * The calls change nothing, because the view already has the change. The daemon replies success to
+ * the process that makes these calls, and an error to other processes. The calls are made by the
+ * mounter process (view/fuse/mounter.h), in one thread.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/attributes.h"
+#include "view/fuse/fuse.h"
+
+enum watcher_event_kind {
+	WATCHER_EVENT_CREATED, /* IN_CREATE */
+	WATCHER_EVENT_DELETED, /* IN_DELETE */
+	WATCHER_EVENT_CHANGED, /* IN_ATTRIB */
+};
+
+/* One event. */
+struct watcher_event {
+	enum watcher_event_kind kind;
+	bool directory; /* the name refers to a directory; for CREATED and DELETED */
+	uint64_t folder; /* inode number of the folder */
+	const char *path; /* path of the folder in the view; "": the root */
+	const char *name; /* name in the folder */
+};
+
+/* Descriptors for a series of events. While they are open, a view cannot be unmounted without
+ * force. */
+struct watcher_event_route {
+	int root; /* root of the mount, or -1 */
+	bool superblock_writable; /* the superblock was made writable */
+	int folder; /* folder of the last event, or -1 */
+	uint64_t inode; /* inode number of that folder */
+};
+
+#define WATCHER_EVENT_ROUTE_NONE         \
+	{                                \
+		.root = -1, .folder = -1 \
+	}
+
+/* Returns whether root can raise events in a view that is mounted read-only. A private clone of the
+ * mount is used; the visible mount stays read-only. */
+bool watcher_event_is_possible(void);
+
+/* Opens the mount at this mount point. The route must be new or closed. For root, the first call
+ * makes the superblock (not the mount) writable. The superblock is not made writable earlier: from
+ * then on, the kernel assumes a changed atime and requests attributes again after each read and
+ * listing. The superblock stays writable, because each reconfiguration discards all dentries.
+ * Returns 0, -ESTALE if the mount has another device number, or another -errno. */
+MUST_CHECK int watcher_event_route_open(struct watcher_event_route *route, const char *point,
+					dev_t device);
+void watcher_event_route_close(struct watcher_event_route *route);
+
+/* Raises an event. Blocks on the daemon. Returns 0, -ESTALE if the path leads to another folder, or
+ * another -errno. -EEXIST and -ENOENT mean that the kernel had a cached dentry and did not ask the
+ * daemon. */
+MUST_CHECK int watcher_event_raise(struct watcher_event_route *route,
+				   const struct watcher_event *event);
+
+/* ---- replies of the daemon ----------------------------------------------------------- */
+
+/* Replies to the requests by which the mounter process raises an event. The replies simulate the
+ * change, although the view has the new state already. In the replies, a deleted name exists until
+ * the unlink, and a created name is missing until the mknod.
+ *
+ * The mounter alone gets these replies, and they have no timeout. Replies to other processes about
+ * the same name have no entry timeout meanwhile. With a timeout, the kernel would apply the change
+ * to the real dentry. A folder that reappears would then be dead (S_DEAD) for the programs in it.
+ * One event at a time. Any thread. */
+
+/* A simulated change. All borrowed until watcher_reply_end. */
+struct watcher_reply {
+	uint64_t folder; /* node, or 0 if no change is simulated */
+	const char *name;
+	bool exists; /* the name exists before the change */
+	bool directory; /* the name refers to a directory */
+	/* If the folder itself was removed but is still watched: its last parent, else 0. */
+	uint64_t parent;
+	const char *folder_name;
+};
+
+struct watcher_replies {
+	pthread_mutex_t lock;
+	struct watcher_reply now;
+	_Atomic uint64_t folder; /* copy of now.folder, readable without the lock */
+	uint64_t placeholder; /* node of the name before or after the change */
+};
+
+void watcher_replies_init(struct watcher_replies *replies);
+void watcher_replies_deinit(struct watcher_replies *replies);
+
+void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply);
+void watcher_reply_end(struct watcher_replies *replies);
+
+/* Returns whether the change of this name is being simulated. Between watcher_reply_begin and the
+ * change, the watcher thread invalidates the dentry. The invalidation waits for earlier requests
+ * about the name, so they need no check. */
+MUST_CHECK bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder,
+					  const char *name);
+
+/* Each of the following functions returns false if the request does not belong to the change and
+ * needs a normal reply. */
+
+/* A lookup: fills in entry, with ino 0 if the name does not exist. */
+MUST_CHECK bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder,
+				     const char *name, struct fuse_entry_param *entry);
+
+/* A getattr of the folder, if it was removed. */
+MUST_CHECK bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node,
+				      struct stat *attributes);
+
+/* A request that creates (exists) or removes a name: fills in entry (unless NULL) with the created
+ * node. */
+MUST_CHECK bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder,
+				     const char *name, bool exists, struct fuse_entry_param *entry);
+
+#endif

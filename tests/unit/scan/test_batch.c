@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/thread.h"
+#include "index/audit.h"
+#include "scan/batch.h"
+#include "scan/ingest.h"
+#include "twinfs/format.h"
+
+/* The threads put more changes than the queue of batches can hold. */
+#define THREADS 4
+#define DIRS 40
+#define NAMES 900
+
+static bool threads_refused;
+
+/* Replaces the function of base/thread.c. */
+int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
+{
+	return threads_refused ? -EAGAIN : -pthread_create(thread, NULL, run, context);
+}
+
+struct putter {
+	struct fixture *fixture;
+	struct batch_writer *writer;
+	uint64_t number;
+	int result;
+};
+
+/* Adds a directory with its files. The names are freed when the call returns. */
+static int put_dir(struct putter *putter, uint64_t number)
+{
+	static const struct name_change none;
+	struct name_change changes[NAMES + 1];
+	char names[NAMES + 1][16];
+
+	for (size_t i = 0; i <= NAMES; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%d.%zu", (int)number, i);
+		changes[i] = none;
+		changes[i].kind = i ? NAME_ADD_FILE : NAME_ADD_DIR;
+		changes[i].dir = i ? changes[0].id : putter->fixture->roots[0];
+		changes[i].name = name_of(names[i]);
+		changes[i].attributes = file_of(number * 1000 + i, i, 0);
+		if (i == 0) {
+			changes[i].id = catalog_new_id(putter->fixture->catalog);
+			changes[i].attributes = dir_of(number * 1000);
+		}
+	}
+	return batch_writer_put(putter->writer, changes, NAMES + 1);
+}
+
+static void *put_all(void *context)
+{
+	struct putter *putter = context;
+
+	for (unsigned int i = 0; i < DIRS && putter->result == 0; i++)
+		putter->result = put_dir(putter, 1 + putter->number * DIRS + i);
+	return NULL;
+}
+
+static int put_from_threads(struct fixture *f, struct batch_writer *writer)
+{
+	struct putter putters[THREADS];
+	pthread_t threads[THREADS];
+	int result = 0;
+
+	for (unsigned int i = 0; i < THREADS; i++) {
+		putters[i] = (struct putter){f, writer, i, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL, put_all, &putters[i]), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		result = putters[i].result ? putters[i].result : result;
+	}
+	return result;
+}
+
+/* Lists the files by size, which a full batch does not, and checks the index. */
+static void audit_walked(const struct fixture *f)
+{
+	assert_int_not_equal(totals_of(f).unlisted, 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, SIZES_RUN_FILES), 0);
+	audit_index(f->catalog);
+}
+
+static void test_changes_of_many_threads_are_all_committed(void **state)
+{
+	struct fixture *f = *state;
+	struct batch_writer *writer;
+	struct catalog_totals totals;
+
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
+	assert_int_equal(put_from_threads(f, writer), 0);
+	assert_int_equal(batch_writer_finish(writer), 0);
+	totals = totals_of(f);
+	assert_int_equal(totals.directories, 2 + THREADS * DIRS);
+	assert_int_equal(totals.names, THREADS * DIRS * NAMES);
+	assert_int_equal(totals.files, THREADS * DIRS * NAMES);
+	audit_walked(f);
+}
+
+static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct putter putter = {.fixture = f};
+
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, true, NULL), 0);
+	assert_int_equal(put_dir(&putter, 1), 0);
+	assert_int_equal(batch_writer_put(putter.writer, NULL, 0), 0);
+	assert_int_equal(batch_writer_finish(putter.writer), 0);
+	assert_int_equal(totals_of(f).names, NAMES);
+	assert_int_equal(file_at(f, id_at(f, id_at(f, f->roots[0], "1.0"), "1.7")).first_seen,
+			 f->scan + 1);
+	audit_index(f->catalog);
+}
+
+static void test_writer_without_changes_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct batch_writer *writer;
+	uint64_t generation = totals_of(f).generation;
+
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
+	assert_int_equal(batch_writer_finish(writer), 0);
+	assert_int_equal(totals_of(f).generation, generation);
+}
+
+/* The ids suffice for the first batch only. */
+static void test_first_failure_is_returned_to_all_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct batch_writer *writer;
+
+	fixture_reopen_with_ids(f, 50000);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
+	assert_true(put_from_threads(f, writer) <= 0);
+	assert_true(batch_writer_finish(writer) < 0);
+	audit_walked(f);
+}
+
+/* A directory whose names are committed in part would not be read again. */
+static void test_nothing_is_committed_if_the_thread_does_not_start(void **state)
+{
+	struct fixture *f = *state;
+	struct putter putter = {.fixture = f};
+	uint64_t generation = totals_of(f).generation;
+
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, true, NULL), 0);
+	threads_refused = true;
+	(void)put_all(&putter);
+	assert_int_equal(putter.result, -EAGAIN);
+	/* the threads that were started before end, too */
+	for (unsigned int i = 0; i < 4 * DIRS; i++)
+		assert_int_equal(put_dir(&putter, DIRS + i), -EAGAIN);
+	assert_int_equal(batch_writer_finish(putter.writer), -EAGAIN);
+	threads_refused = false;
+	assert_int_equal(totals_of(f).generation, generation);
+	audit_index(f->catalog);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_changes_of_many_threads_are_all_committed),
+		CASE(test_changes_that_fill_no_batch_are_committed_at_the_end),
+		CASE(test_writer_without_changes_ends),
+		CASE(test_first_failure_is_returned_to_all_threads),
+		CASE(test_nothing_is_committed_if_the_thread_does_not_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit_test.h"
+#include "view/fuse/watcher_names.h"
+
+/* The emitted differences, each as a letter and a name, and the number of further differences that
+ * emit() accepts. */
+struct emitted {
+	char text[256];
+	int room;
+};
+
+static bool emit(void *context, enum watcher_event_kind kind, const struct listed_name *name)
+{
+	static const char letters[] = {[WATCHER_EVENT_CREATED] = '+',
+				       [WATCHER_EVENT_DELETED] = '-',
+				       [WATCHER_EVENT_CHANGED] = '!'};
+	struct emitted *emitted = context;
+	size_t used = strlen(emitted->text);
+
+	if (emitted->room-- == 0)
+		return false;
+	(void)snprintf(emitted->text + used, sizeof(emitted->text) - used, "%c%s ", letters[kind],
+		       name->text);
+	return true;
+}
+
+/* Makes a list of words; "name/" is a directory, "name=3" has this digest. */
+static void build(struct watcher_names *list, const char *words)
+{
+	char text[256], *rest = text, *word;
+
+	*list = (struct watcher_names){0};
+	(void)snprintf(text, sizeof(text), "%s", words);
+	while ((word = strsep(&rest, " "))) {
+		struct listed_name name = {.text = word};
+		char *equals = strchr(word, '=');
+
+		if (!*word)
+			continue;
+		if (equals) {
+			*equals = '\0';
+			name.digest = strtoull(equals + 1, NULL, 10);
+		}
+		if (word[strlen(word) - 1] == '/') {
+			name.directory = true;
+			word[strlen(word) - 1] = '\0';
+		}
+		assert_int_equal(watcher_names_add(list, name), 0);
+	}
+	watcher_names_sort(list);
+}
+
+static void assert_differences(const char *before, const char *now, const char *expected)
+{
+	struct emitted emitted = {.room = -1};
+	struct watcher_names a, b, rest;
+
+	build(&a, before);
+	build(&b, now);
+	assert_int_equal(watcher_names_differ(&a, &b, emit, &emitted, &rest), 0);
+	assert_string_equal(emitted.text, expected);
+	assert_int_equal(rest.count, 0);
+	watcher_names_free(&a);
+	watcher_names_free(&b);
+}
+
+static void test_added_removed_and_changed_names_are_emitted_in_order(void **state)
+{
+	(void)state;
+	assert_differences("", "", "");
+	assert_differences("a b c", "c b a", "");
+	assert_differences("", "b a", "+a +b ");
+	assert_differences("b a", "", "-a -b ");
+	assert_differences("a c d", "b c e", "-a +b -d +e ");
+	assert_differences("a=1 b=2 c=3", "a=1 b=3 c=3", "!b ");
+}
+
+static void test_name_that_became_a_directory_is_removed_and_added(void **state)
+{
+	(void)state;
+	assert_differences("a b/", "a/ b", "-a +a -b +b ");
+	assert_differences("a/ b/", "a/ b/", "");
+}
+
+/* For any number of differences accepted at a time, each is emitted once and in the same order. */
+static void test_refused_difference_is_emitted_later(void **state)
+{
+	const char *before = "a=1 b=1 c/ d=1 f=1 g h=2", *now = "a=2 c d=1 e=1 f=3 h=2 i j/";
+	struct emitted all = {.room = -1};
+	struct watcher_names a, b, rest;
+
+	(void)state;
+	build(&a, before);
+	build(&b, now);
+	assert_int_equal(watcher_names_differ(&a, &b, emit, &all, &rest), 0);
+	for (int room = 1; room < 12; room++) {
+		struct emitted parts = {.room = room};
+		struct watcher_names left;
+
+		build(&left, before);
+		for (int rounds = 0; rounds < 20; rounds++) {
+			parts.room = room;
+			assert_int_equal(watcher_names_differ(&left, &b, emit, &parts, &rest), 0);
+			watcher_names_free(&left);
+			if (rest.count == 0)
+				break;
+			left = rest;
+		}
+		assert_int_equal(rest.count, 0);
+		assert_string_equal(parts.text, all.text);
+	}
+	watcher_names_free(&a);
+	watcher_names_free(&b);
+}
+
+static void test_added_name_is_found(void **state)
+{
+	struct watcher_names list;
+
+	(void)state;
+	build(&list, "");
+	assert_null(watcher_names_find(&list, "a"));
+	build(&list, "b=5 a c/");
+	assert_int_equal(watcher_names_find(&list, "b")->digest, 5);
+	assert_true(watcher_names_find(&list, "c")->directory);
+	assert_null(watcher_names_find(&list, "d"));
+	watcher_names_free(&list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_added_removed_and_changed_names_are_emitted_in_order),
+		cmocka_unit_test(test_name_that_became_a_directory_is_removed_and_added),
+		cmocka_unit_test(test_refused_difference_is_emitted_later),
+		cmocka_unit_test(test_added_name_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

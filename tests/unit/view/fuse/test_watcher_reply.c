@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "unit_test.h"
+#include "view/fuse/watcher_event.h"
+#include "view/tree/node.h"
+
+#define FOLDER 77
+#define PARENT 11
+
+static void test_nothing_is_simulated_before_begin_and_after_end(void **state)
+{
+	const struct watcher_reply reply = {.folder = FOLDER, .name = "name"};
+	struct fuse_entry_param entry;
+	struct watcher_replies replies;
+	struct stat attributes;
+
+	(void)state;
+	watcher_replies_init(&replies);
+	for (int i = 0; i < 2; i++) {
+		assert_false(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
+		assert_false(watcher_reply_lookup(&replies, 0, "", &entry));
+		assert_false(watcher_reply_change(&replies, FOLDER, "name", true, &entry));
+		assert_false(watcher_reply_getattr(&replies, FOLDER, &attributes));
+		watcher_reply_begin(&replies, reply);
+		watcher_reply_end(&replies);
+	}
+	watcher_replies_deinit(&replies);
+}
+
+static void test_created_name_is_missing_and_can_only_be_created(void **state)
+{
+	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .directory = true};
+	struct fuse_entry_param entry;
+	struct watcher_replies replies;
+
+	(void)state;
+	watcher_replies_init(&replies);
+	watcher_reply_begin(&replies, reply);
+	assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
+	assert_int_equal(entry.ino, 0);
+	assert_false(watcher_reply_lookup(&replies, FOLDER, "other", &entry));
+	assert_false(watcher_reply_lookup(&replies, FOLDER + 1, "name", &entry));
+	assert_false(watcher_reply_change(&replies, FOLDER, "name", false, NULL));
+	assert_false(watcher_reply_change(&replies, FOLDER, "other", true, &entry));
+	assert_true(watcher_reply_change(&replies, FOLDER, "name", true, &entry));
+	assert_true(S_ISDIR(entry.attr.st_mode));
+	assert_int_equal(node_kind(entry.ino), NODE_PLACEHOLDER);
+	/* exactly 0, so that the kernel caches nothing */
+	assert_true(entry.entry_timeout <= 0 && entry.attr_timeout <= 0);
+	watcher_replies_deinit(&replies);
+}
+
+static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
+{
+	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .exists = true};
+	struct fuse_entry_param entry;
+	struct watcher_replies replies;
+	uint64_t before = 0;
+
+	(void)state;
+	watcher_replies_init(&replies);
+	for (int i = 0; i < 3; i++) {
+		watcher_reply_begin(&replies, reply);
+		assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
+		assert_int_equal(node_kind(entry.ino), NODE_PLACEHOLDER);
+		assert_true(S_ISREG(entry.attr.st_mode));
+		assert_int_not_equal(entry.ino, before);
+		before = entry.ino;
+		assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
+		assert_int_equal(entry.ino, before);
+		assert_false(watcher_reply_change(&replies, FOLDER, "name", true, &entry));
+		assert_true(watcher_reply_change(&replies, FOLDER, "name", false, NULL));
+	}
+	watcher_replies_deinit(&replies);
+}
+
+static void test_removed_folder_exists_in_its_last_parent(void **state)
+{
+	const struct watcher_reply reply = {
+		.folder = FOLDER,
+		.name = "name",
+		.exists = true,
+		.parent = PARENT,
+		.folder_name = "folder",
+	};
+	struct fuse_entry_param entry;
+	struct watcher_replies replies;
+	struct stat attributes;
+
+	(void)state;
+	watcher_replies_init(&replies);
+	watcher_reply_begin(&replies, reply);
+	assert_true(watcher_reply_lookup(&replies, PARENT, "folder", &entry));
+	assert_int_equal(entry.ino, FOLDER);
+	assert_true(S_ISDIR(entry.attr.st_mode));
+	assert_true(watcher_reply_getattr(&replies, FOLDER, &attributes));
+	assert_true(S_ISDIR(attributes.st_mode));
+	assert_false(watcher_reply_getattr(&replies, PARENT, &attributes));
+	assert_false(watcher_reply_change(&replies, PARENT, "folder", false, NULL));
+	watcher_replies_deinit(&replies);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_is_simulated_before_begin_and_after_end),
+		cmocka_unit_test(test_created_name_is_missing_and_can_only_be_created),
+		cmocka_unit_test(test_deleted_name_exists_as_a_new_node_each_time),
+		cmocka_unit_test(test_removed_folder_exists_in_its_last_parent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
