@@ -180,9 +180,10 @@ static bool remove_other(struct one_act *act)
 
 /* ---- to another folder --------------------------------------------------------------- */
 
-/* Outcome besides -errno: a check failed, and the outcome of the act is filled in. */
+/* Outcome besides -errno and ARRIVED_APART: a check failed, and the outcome of the act is filled
+ * in. */
 enum {
-	COPY_REFUSED = 1,
+	COPY_REFUSED = 2,
 };
 
 /* Opens the directory of the source that corresponds to a path below the destination. */

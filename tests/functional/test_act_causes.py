@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Causes that all copies on a file system share: an act names each of them once, with the number of
 copies, and stops where no further copy can succeed."""
+import contextlib
 import os
 import shutil
 import subprocess
 
 import pytest
 from disks import disk
+from processes import release
 from program import Program
 from terminal import Terminal
 from test_act import copies, everything
@@ -142,6 +144,28 @@ def test_move_to_a_full_disk_stops(twinfs, source, tmp_path):
 
 
 # ---- the destination of a move ------------------------------------------------------------
+
+
+def test_move_of_a_refused_copy_needs_no_space(twinfs, source, tmp_path):
+    kept, copy = source / "a", source / "b"
+    for path in (kept, copy):
+        path.write_bytes(b"x" * (1 << 20))
+    with disk("ext4", tmp_path, size=8 << 20) as small:
+        with contextlib.suppress(OSError), open(small / "other", "wb", buffering=0) as other:
+            while other.write(bytes(4096)):
+                pass
+        twinfs.ok("scan", source)
+        # the second rename finds that the destination is on another file system
+        with twinfs.held("move", "--yes", source, small, call="renameat2", when=2,
+                         after=True) as process:
+            assert not copy.exists()
+            kept.rename(source / "c")
+            release(process)
+            _, error = process.communicate(timeout=60)
+        assert b"the kept file is no longer at its path" in error
+        assert process.returncode == 3
+        assert copy.read_bytes() == (source / "c").read_bytes()
+
 
 def test_move_takes_the_folder_last(twinfs, tmp_path):
     one, two, moved = (tmp_path / name for name in ("one", "two", "moved"))
