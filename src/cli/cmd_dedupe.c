@@ -146,7 +146,7 @@ static const char *find_partial_fault(const struct deduping *deduping, size_t op
 		       "give only --min-size, --max-size and --exclude";
 	if (acting->format_given && !acting->dry_run)
 		return "--format needs --dry-run";
-	if (acting->format == REPORT_FDUPES)
+	if (!partial_can_print(acting->format))
 		return "--partial needs one of --format=text, json, jsonl, csv and null";
 	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO))
 		return "cannot ask for confirmation: standard input is no terminal; check with "

@@ -23,7 +23,7 @@
 
 /* ---- tree ----------------------------------------------------------------------------------- */
 
-/* Entries of directories within a write transaction. Only catalog/ includes this. */
+/* Entries of directories within a write transaction. */
 
 /* Adds the entry under the first free cookie of its hash, from entry->cookie on, and sets
  * entry->cookie. Returns 0, -EEXIST if too many names have the same hash, or another -errno. */
@@ -156,7 +156,7 @@ static int tree_remove_dir(struct catalog_writer *w, uint64_t id)
 
 /* Moves directories within a write transaction. First all moving directories are removed from their
  * old parents, so that directories can exchange their names. Then all are added to their new
- * parents. The records of their trees do not change. Only catalog/ includes this. */
+ * parents. The records of their trees do not change. */
 
 struct moves {
 	const struct name_change **list; /* the last move of each directory; borrowed */

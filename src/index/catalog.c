@@ -29,7 +29,7 @@
 
 /* ---- lost writes ---------------------------------------------------------------------------- */
 
-/* Bytes that were compared but did not reach the disk. Only catalog/ includes this.
+/* Bytes that were compared but did not reach the disk.
  *
  * A comparison reads from the page cache. If the power fails or the kernel crashes, bytes that were
  * written shortly before can be lost. The index survives, as each commit is synced. The same sync

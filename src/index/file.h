@@ -2,7 +2,7 @@
 #ifndef INDEX_FILE_H
 #define INDEX_FILE_H
 
-/* The life of a file record and of its known content. Only catalog/ includes this.
+/* The life of a file record and of its known content. Only index includes this.
  *
  *   added -> has names -> orphan -> deleted
  *               ^------------'

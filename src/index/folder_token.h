@@ -3,7 +3,7 @@
 #define INDEX_FOLDER_TOKEN_H
 
 /* What a name means for the equality of the directory that has it. Two directories are equal if
- * they have the same names with equal tokens. Only catalog/ includes this.
+ * they have the same names with equal tokens. Only index includes this.
  *
  * Files have equal tokens if they are members of one visible group, or of no bytes, or one inode;
  * symlinks, if they have the same target; devices, FIFOs and sockets, if they have the same type

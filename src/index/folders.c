@@ -19,7 +19,7 @@
 
 /* ---- folder groups -------------------------------------------------------------------------- */
 
-/* Updates the tables of folders.h from changes of names. Only catalog/ includes this.
+/* Updates the tables of folders.h from changes of names.
  *
  * The changes are applied in two alternating steps. First, each change adds the difference of its
  * tokens to the count of its directory; a complete directory leaves its folder group. Then each

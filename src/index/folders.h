@@ -2,7 +2,7 @@
 #ifndef INDEX_FOLDERS_H
 #define INDEX_FOLDERS_H
 
-/* The groups of directories with equal trees, within a write transaction. Only catalog/ includes
+/* The groups of directories with equal trees, within a write transaction. Only index includes
  * this.
  *
  * What a name contributes to its directory is its token (folder_token.h). A directory is in one of

@@ -6,7 +6,7 @@
  * groups_flush(), which runs at the end of the transaction. If the group has members but no kept
  * copy, groups_flush() chooses one. It then writes the records of the group and updates the totals.
  * So the kept copy of a group is chosen at most once in a transaction, even if many copies are
- * added and removed. Only catalog/ includes this.
+ * added and removed. Only index includes this.
  *
  * Unless noted otherwise, the functions return 0 or -errno. */
 

@@ -2,7 +2,7 @@
 #ifndef INDEX_HANDLE_H
 #define INDEX_HANDLE_H
 
-/* An open catalog: state that the files of catalog/ share. Only catalog/ includes this. */
+/* An open catalog: state that the files of catalog/ share. Only index includes this. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 #ifndef INDEX_INTEGRITY_H
 #define INDEX_INTEGRITY_H
 
-/* Checks that the index on disk is what was written. Only catalog/ includes this.
+/* Checks that the index on disk is what was written. Only index includes this.
  *
  * LMDB has no checksums and trusts every page. A damaged page can crash the process that reads the
  * page. So a clean close writes a seal: the size and hash of the data file. The seal is removed

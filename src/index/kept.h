@@ -2,7 +2,7 @@
 #ifndef INDEX_KEPT_H
 #define INDEX_KEPT_H
 
-/* Chooses the kept copy of a group, which uniques/ shows, by kept_order.h. Only catalog/ includes
+/* Chooses the kept copy of a group, which uniques/ shows, by kept_order.h. Only index includes
  * this; one thread at a time. */
 
 #include <stdbool.h>

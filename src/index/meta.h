@@ -2,7 +2,7 @@
 #ifndef INDEX_META_H
 #define INDEX_META_H
 
-/* The meta table: records about the index itself. Only catalog/ includes this.
+/* The meta table: records about the index itself. Only index includes this.
  *
  * key             value
  * format          text "twinfs N": the only record without version and checksum, so that every

@@ -3,7 +3,7 @@
 #define INDEX_REDUNDANT_H
 
 /* The directories that have redundant copies at any depth, within a write transaction. Only
- * catalog/ includes this.
+ * index includes this.
  *
  * Whether a file is redundant is known only at the end of the transaction, when its group has
  * chosen the kept copy. So added and removed names are recorded until then. These names are then
@@ -36,7 +36,7 @@ void redundant_discard(struct catalog_writer *w);
 /* ---- changes of redundancy ------------------------------------------------------------------ */
 
 /* The files that became redundant, or stopped being redundant, in a transaction. Pure code, any
- * thread. Only catalog/ includes this. */
+ * thread. Only index includes this. */
 
 /* Fills DELTA_REDUNDANCY from DELTA_GROUPS and from the files that joined groups or left them.
  *

@@ -3,7 +3,7 @@
 #define INDEX_WRITER_H
 
 /* The write transaction of the catalog. The records of groups and totals are written at its end.
- * Only catalog/ includes this; one thread at a time. */
+ * Only index includes this; one thread at a time. */
 
 #include "base/bytes.h"
 #include "index/commit_delta.h"

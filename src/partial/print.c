@@ -174,14 +174,19 @@ static int describe(const struct partial *partial, const struct block_run *run,
 				      &printed->source_path);
 }
 
+static print_run_fn *const prints[] = {
+	[REPORT_TEXT] = print_text, [REPORT_JSON] = print_object, [REPORT_JSONL] = print_jsonl,
+	[REPORT_CSV] = print_csv,   [REPORT_NULL] = print_null,
+};
+
+bool partial_can_print(enum report_format format)
+{
+	return format < ARRAY_SIZE(prints) && prints[format];
+}
+
 int partial_print(const struct partial *partial, enum report_format format,
 		  const char *const *shown, struct output *output)
 {
-	static print_run_fn *const prints[] = {
-		[REPORT_TEXT] = print_text,   [REPORT_JSON] = print_object,
-		[REPORT_JSONL] = print_jsonl, [REPORT_CSV] = print_csv,
-		[REPORT_NULL] = print_null,
-	};
 	struct printed_run printed = {0};
 	bool first = true;
 	int r = 0;

@@ -2,15 +2,20 @@
 #ifndef PARTIAL_PRINT_H
 #define PARTIAL_PRINT_H
 
+#include <stdbool.h>
+
 #include "base/attributes.h"
 #include "base/output.h"
 #include "choose/report.h"
 
 struct partial;
 
+/* Returns whether runs can be printed in the format: it has offsets. */
+bool partial_can_print(enum report_format format);
+
 /* Prints the runs of a plan in their order. For the main thread.
  *
- * format	not REPORT_FDUPES, which has no offsets
+ * format	one that partial_can_print()
  * shown	the path of each source as the user wrote it, for the format text; other formats
  *		have absolute paths
  *

@@ -2,7 +2,7 @@
 #ifndef SCAN_CONTENTS_H
 #define SCAN_CONTENTS_H
 
-/* State of a comparison, shared by its threads. Internal to ingest/. */
+/* State of a comparison, shared by its threads. Internal to scan. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,8 +4,8 @@
 
 /* Events of a name in a directory, from the event of the kernel to the recheck of the name.
  *
- * watch/ sets these flags; the follower (view/follow/follower.h) and ingest/ evaluate them. The
- * table in name_event.c has the effects of each flag. Pure code, any thread. */
+ * view/follow/queue.h sets these flags; the follower (view/follow/follower.h) and the walk evaluate
+ * them. The table in name_event.c has the effects of each flag. Pure code, any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 /* ---- open quota ---------------------------------------------------------------------- */
 
 /* The limit for users other than root is this part of all descriptors. File comparison uses up to
- * half of the descriptors (ingest/compare.c). */
+ * half of the descriptors (scan/contents.c). */
 #define USERS_DIVISOR 2
 
 void open_quotas_init(struct open_quotas *quotas)

@@ -2,7 +2,7 @@
 #ifndef TESTS_CATALOG_MODEL_H
 #define TESTS_CATALOG_MODEL_H
 
-/* The expected contents of an index in plain arrays: the rules of catalog/, implemented a second
+/* The expected contents of an index in plain arrays: the rules of src/index, implemented a second
  * time as simply as possible. Things are identified by their positions in the arrays; unused
  * positions are free. */
 
