@@ -2,8 +2,7 @@
 #ifndef INDEX_STORE_STORE_H
 #define INDEX_STORE_STORE_H
 
-/* The use of LMDB: environment, snapshots, checked records. Layers above catalog/ do not include
- * this.
+/* The use of LMDB: environment, snapshots, checked records. Only index includes this.
  *
  * Rules of LMDB that matter here: Returned data is in the map and is valid until the transaction
  * ends. In a write transaction, returned data is valid only until the next change. A cursor belongs
