@@ -25,7 +25,7 @@ static void test_nested_boxes_have_the_place_of_the_style(void **state)
 
 static void test_each_shade_has_a_rule(void **state)
 {
-	char rule[32];
+	char rule[64];
 
 	(void)state;
 	for (int i = 1; i <= PAGE_SHADES + 1; i++) {
