@@ -13,14 +13,12 @@
 #include <unistd.h>
 
 #include "act/record.h"
-#include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/kernel.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/sort.h"
 #include "index/store/index_files.h"
 #include "twinfs/format.h"
 
@@ -410,7 +408,7 @@ struct act_log {
 	struct act_order order;
 	/* One act, and the numbers of its files in the log, for act_log_contains(). */
 	char act[ACT_ID_SIZE];
-	struct file_numbers files;
+	struct number_set files;
 };
 
 /* ---- appending ----------------------------------------------------------------------- */
@@ -474,12 +472,6 @@ int act_log_open_file(struct act_log **log, const char *path)
 	return open_log(log, AT_FDCWD, path, false);
 }
 
-void file_numbers_free(struct file_numbers *numbers)
-{
-	free(numbers->list);
-	*numbers = (struct file_numbers){0};
-}
-
 void act_log_close(struct act_log *log)
 {
 	if (!log)
@@ -489,7 +481,7 @@ void act_log_close(struct act_log *log)
 	if (log->folder >= 0)
 		close(log->folder);
 	bytes_free(&log->waiting);
-	file_numbers_free(&log->files);
+	number_set_free(&log->files);
 	free(log);
 }
 
@@ -677,35 +669,6 @@ int act_log_reread(struct act_log *log, struct act_log_pass *pass)
 
 /* ---- numbers of files ------------------------------------------------------------------------ */
 
-static int add_number(struct file_numbers *numbers, uint64_t file)
-{
-	int r = array_reserve(&numbers->list, &numbers->capacity, numbers->count + 1,
-			      sizeof(*numbers->list));
-
-	if (r == 0)
-		numbers->list[numbers->count++] = file;
-	return r;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-	const uint64_t *one = a, *other = b;
-
-	return numbers_compare(*one, *other);
-}
-
-static void sort_numbers(struct file_numbers *numbers)
-{
-	if (numbers->count > 0)
-		qsort(numbers->list, numbers->count, sizeof(*numbers->list), compare_numbers);
-}
-
-bool file_numbers_have(const struct file_numbers *numbers, uint64_t file)
-{
-	return numbers->count > 0 &&
-	       bsearch(&file, numbers->list, numbers->count, sizeof(file), compare_numbers);
-}
-
 /* Reads the numbers of the files of an act. */
 static int read_numbers(struct act_log *log, const char *act)
 {
@@ -717,14 +680,13 @@ static int read_numbers(struct act_log *log, const char *act)
 
 	if (r < 0)
 		return r;
-	log->files.count = 0;
+	number_set_free(&log->files);
 	(void)snprintf(log->act, sizeof(log->act), "%s", act);
 	while (stream && (r = next_line(stream, &line, &room, &length)) > 0) {
-		r = record_is_of(line, act, &file) ? add_number(&log->files, file) : 0;
+		r = record_is_of(line, act, &file) ? number_set_add(&log->files, file) : 0;
 		if (r < 0)
 			return r;
 	}
-	sort_numbers(&log->files);
 	return r;
 }
 
@@ -734,35 +696,33 @@ int act_log_contains(struct act_log *log, const char *act, uint64_t file)
 
 	if (r < 0)
 		log->act[0] = '\0';
-	return r < 0 ? r : file_numbers_have(&log->files, file);
+	return r < 0 ? r : number_set_has(&log->files, file);
 }
 
 /* ---- files that were brought back -------------------------------------------------------- */
 
 struct undone_reading {
-	struct file_numbers *undone;
+	struct number_set *undone;
 	const char *act;
 };
 
 static int note_undone(void *context, const struct record *record, const char *line)
 {
 	const struct undone_reading *reading = context;
+	int r = 0;
 
 	(void)line;
-	return record->undone && strcmp(record->undone, reading->act) == 0
-		       ? add_number(reading->undone, record->undone_file)
-		       : 0;
+	if (record->undone_file > 0 && record->undone && strcmp(record->undone, reading->act) == 0)
+		r = number_set_add(reading->undone, record->undone_file);
+	return r < 0 ? r : 0;
 }
 
-int undone_read(struct file_numbers *undone, struct act_log *log, const char *act)
+int undone_read(struct number_set *undone, struct act_log *log, const char *act)
 {
 	struct undone_reading reading = {undone, act};
 	struct act_log_pass records = {.record = note_undone, .context = &reading};
-	int r = act_log_reread(log, &records);
 
-	if (r == 0)
-		sort_numbers(undone);
-	return r;
+	return act_log_reread(log, &records);
 }
 
 int undone_add(struct act_log *log, const struct record *undo, const struct record *record)
@@ -786,7 +746,7 @@ struct record_adding {
 	struct act_log *log;
 	const struct record *folder;
 	bool was_emptied;
-	struct file_numbers undone;
+	struct number_set undone;
 	struct record undo;
 };
 
@@ -806,7 +766,7 @@ static int add_name(void *context, const struct record *record, const char *line
 	struct record_adding *adding = context;
 
 	(void)line;
-	if (record->state == RECORD_RETURNED || file_numbers_have(&adding->undone, record->file) ||
+	if (record->state == RECORD_RETURNED || number_set_has(&adding->undone, record->file) ||
 	    !path_below(record->path, adding->folder->path) || !is_there(adding, record))
 		return 0;
 	adding->undo.file++;
@@ -826,6 +786,6 @@ int undone_add_names(struct act_log *log, const struct record *folder, bool was_
 	record_make_id(id);
 	if (r == 0)
 		r = act_log_reread(log, &records);
-	file_numbers_free(&adding.undone);
+	number_set_free(&adding.undone);
 	return r;
 }

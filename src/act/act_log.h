@@ -10,6 +10,7 @@
 
 #include "act/record.h"
 #include "base/attributes.h"
+#include "base/number_set.h"
 #include "base/text_list.h"
 
 struct act_log;
@@ -75,18 +76,9 @@ MUST_CHECK int act_log_reread(struct act_log *log, struct act_log_pass *pass);
 
 /* ---- files that were brought back -------------------------------------------------------- */
 
-/* Numbers of files of an act, ascending. All zeros is empty. */
-struct file_numbers {
-	uint64_t *list;
-	size_t count, capacity;
-};
-
-void file_numbers_free(struct file_numbers *numbers);
-bool file_numbers_have(const struct file_numbers *numbers, uint64_t file);
-
 /* Reads the numbers of the files of an act that were brought back from the log, without records
  * that were not synced. Returns 0 or -errno. */
-MUST_CHECK int undone_read(struct file_numbers *undone, struct act_log *log, const char *act);
+MUST_CHECK int undone_read(struct number_set *undone, struct act_log *log, const char *act);
 
 /* Adds the record that a file was brought back, in memory. Returns 0 or -ENOMEM.
  *

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/number_set.h"
 #include "base/path.h"
 #include "base/stop.h"
 #include "base/text_list.h"
@@ -28,7 +29,7 @@ struct undo_pass {
 	struct act_order order;
 	uint64_t recorded; /* files that this undo brought back */
 	size_t waiting; /* of these, not synced yet */
-	struct file_numbers undone; /* files of the act that an earlier undo brought back */
+	struct number_set undone; /* files of the act that an earlier undo brought back */
 	const char *below; /* only records below this path; NULL: all */
 	struct bytes folders; /* records of removed folders, each with its NUL */
 	size_t *folder_list; /* offsets in folders, sorted by path */
@@ -124,8 +125,7 @@ static bool is_removed_folder(const struct record *record)
 
 static bool is_wanted(const struct undo_pass *pass, const struct record *record)
 {
-	return record->state != RECORD_RETURNED &&
-	       !file_numbers_have(&pass->undone, record->file) &&
+	return record->state != RECORD_RETURNED && !number_set_has(&pass->undone, record->file) &&
 	       (!pass->below || path_below(record->path, pass->below));
 }
 
@@ -282,7 +282,7 @@ static int recall(void *context, const struct record *record, const char *line)
 	struct undo_pass *pass = context;
 
 	(void)line;
-	if (record->links > 1 && file_numbers_have(&pass->undone, record->file))
+	if (record->links > 1 && number_set_has(&pass->undone, record->file))
 		undo_recall(&pass->undo, record);
 	return 0;
 }
@@ -321,7 +321,7 @@ static void undo_pass_deinit(struct undo_pass *pass)
 {
 	undo_forget(&pass->undo);
 	durable_deinit(&pass->undo.durable);
-	file_numbers_free(&pass->undone);
+	number_set_free(&pass->undone);
 	free(pass->folder_list);
 	bytes_free(&pass->folders);
 }

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "base/number_set.h"
 #include "base/numbers.h"
 #include "base/sort.h"
 #include "base/spool.h"
@@ -14,7 +15,6 @@
 #include "choose/bundle.h"
 #include "choose/collect.h"
 #include "choose/folder_tree.h"
-#include "choose/number_set.h"
 #include "choose/rules.h"
 #include "choose/selection.h"
 #include "index/query.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "choose/number_set.h"
+#include "base/number_set.h"
 #include "unit_test.h"
 
 #define NUMBERS 5000
@@ -24,6 +24,7 @@ static void check_with_shift(unsigned int shift)
 	for (size_t i = 0; i < NUMBERS; i++)
 		assert_int_equal(number_set_add(&set, number_at(i, shift)), 0);
 	assert_int_equal(set.count, NUMBERS);
+	assert_false(number_set_has(&set, 0));
 	number_set_free(&set);
 	assert_int_equal(set.capacity, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "choose/number_set.h"
+#include "base/number_set.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,9 @@ int number_set_add(struct number_set *set, uint64_t number)
 
 bool number_set_has(const struct number_set *set, uint64_t number)
 {
-	return set->capacity > 0 && *find_slot(set->slots, set->capacity, number) == number;
+	/* 0 marks a free slot */
+	return number != 0 && set->capacity > 0 &&
+	       *find_slot(set->slots, set->capacity, number) == number;
 }
 
 void number_set_free(struct number_set *set)

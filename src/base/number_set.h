@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CHOOSE_NUMBER_SET_H
-#define CHOOSE_NUMBER_SET_H
+#ifndef BASE_NUMBER_SET_H
+#define BASE_NUMBER_SET_H
 
 /* A set of numbers other than 0. All zeros is an empty set. One thread at a time. Takes 11 to 32
  * bytes for each number. */
