@@ -386,13 +386,6 @@ static const struct kept *find_kept(const struct attestations *found, size_t con
 				     : NULL;
 }
 
-static int compare_files(const void *left, const void *right)
-{
-	const uint64_t *a = left, *b = right;
-
-	return numbers_compare(*a, *b);
-}
-
 bool attestations_have_file(const struct attestations *attestations, uint64_t inode,
 			    int64_t born_ns)
 {
@@ -400,7 +393,7 @@ bool attestations_have_file(const struct attestations *attestations, uint64_t in
 
 	return attestations->kept_count > 0 &&
 	       bsearch(&wanted, attestations->files, attestations->kept_count, sizeof(wanted),
-		       compare_files);
+		       numbers_by_value);
 }
 
 /* Sorts what was read. */
@@ -412,7 +405,8 @@ static int sort_kept(struct attestations *found)
 		return -ENOMEM;
 	for (size_t i = 0; i < found->kept_count; i++)
 		found->files[i] = found->kept[i].file;
-	sort_unless_sorted(found->files, found->kept_count, sizeof(*found->files), compare_files);
+	sort_unless_sorted(found->files, found->kept_count, sizeof(*found->files),
+			   numbers_by_value);
 	return 0;
 }
 
