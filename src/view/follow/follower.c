@@ -38,7 +38,7 @@
 #include "view/follow/source_state.h"
 #include "view/follow/ticket_worker.h"
 #include "view/follow/watch.h"
-#include "view/tree/currency.h"
+#include "view/tree/view.h"
 
 /* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
  * bounds the wait while a program keeps moving directories. */

@@ -15,13 +15,11 @@
 #include "index/query.h"
 #include "index/source.h"
 #include "view/tree/access.h"
-#include "view/tree/control.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
 #include "view/tree/query.h"
 #include "view/tree/view.h"
 
-/* ---- silent writes -------------------------------------------------------------------------- */
+/* ---- silent writes ------------------------------------------------------------------ */
 
 /* Detection of silent writes: on some file systems a write can leave the times of a file unchanged
  * (base/filesystem.h). A read lease, requested at open and read, detects a writer. */
@@ -38,7 +36,7 @@ static void silent_writes_classify(struct view_file *file)
 			      filesystem_leases_are_reliable(type, status.st_dev);
 }
 
-/* ---- opening ------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------ */
 
 /* Gets the group of a file. If the file is in no group, leaves group unchanged. */
 static int find_group(const struct view_query *query, uint64_t file, struct group_record *group)
@@ -116,7 +114,7 @@ static int silent_writes_verify(struct view_query *query, const struct view_file
 	return VIEW_RECOMPARE;
 }
 
-/* ---- reading ------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------ */
 
 static int handle_writer(struct view *view, struct view_file *file)
 {
@@ -149,7 +147,7 @@ static int silent_writes_check_read(struct view *view, struct view_file *file)
 	return 0;
 }
 
-/* ---- content -------------------------------------------------------------------------------- */
+/* ---- content ------------------------------------------------------------------------ */
 
 /* Reports a file that is missing or differs from the index, so that the daemon rechecks it. */
 static void report_change(const struct view *view, uint64_t file, int result)
@@ -352,7 +350,7 @@ int view_sync_text(struct view *view, struct bytes *text)
 	return query_error(view, r);
 }
 
-/* ---- reading ------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------ */
 
 /* Gets the record of an open file. If the index has another content of the file, or no longer has
  * the file, returns -ESTALE now and for all later reads. */
@@ -455,7 +453,7 @@ bool view_has_more(struct view *view, const struct view_file *file)
 	return file->node != FIXED_EVENTS || event_log_has_more(&view->events, &file->events);
 }
 
-/* ---- symlinks ------------------------------------------------------------------------ */
+/* ---- symlinks ----------------------------------------------------------------------- */
 
 int view_readlink(const struct view_call *call, uint64_t node, struct bytes *target)
 {

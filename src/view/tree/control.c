@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/tree/control.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,11 +23,11 @@
 #include "index/source_change.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
-#include "view/tree/currency.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
+#include "view/tree/query.h"
+#include "view/tree/view.h"
 
-/* ---- status.json --------------------------------------------------------------------- */
+/* ---- status.json -------------------------------------------------------------------- */
 
 static const char *const state_names[] = {
 	[VIEW_WALKING] = "walking",
@@ -297,7 +295,7 @@ int control_status(const struct view_query *query, struct bytes *content)
 	return r;
 }
 
-/* ---- metrics and sync ---------------------------------------------------------------- */
+/* ---- metrics and sync --------------------------------------------------------------- */
 
 struct metric {
 	const char *name, *type, *help;
@@ -548,7 +546,7 @@ int control_sync(const struct view_query *query, struct bytes *content)
 	return r < 0 ? expect_record(r) : bytes_format(content, "%" PRIu64 "\n", totals.generation);
 }
 
-/* ---- lines: README.txt, errors and pending ------------------------------------------- */
+/* ---- lines: README.txt, errors and pending ------------------------------------------ */
 
 /* Begins an object with the path of a node. *object is NULL if the node has no name any more. */
 static int begin_line(const struct view_query *query, uint64_t node, json_t **object)
@@ -568,7 +566,7 @@ static int begin_line(const struct view_query *query, uint64_t node, json_t **ob
 	return r;
 }
 
-/* ---- README.txt ---------------------------------------------------------------------- */
+/* ---- README.txt --------------------------------------------------------------------- */
 
 const char control_readme[] =
 	"This folder is a view of other folders, made by twinfs. It shows which of their\n"
@@ -604,7 +602,7 @@ const char control_readme[] =
 	"\n"
 	"man twinfs has the rest, with many examples.\n";
 
-/* ---- errors -------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------- */
 
 static int append_error(const struct view_query *query, const struct error_entry *error,
 			struct bytes *content)
@@ -635,7 +633,7 @@ int control_errors(const struct view_query *query, struct bytes *content)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- pending ------------------------------------------------------------------------- */
+/* ---- pending ------------------------------------------------------------------------ */
 
 static int append_pending(const struct view_query *query, const struct size_entry *entry,
 			  struct bytes *content)

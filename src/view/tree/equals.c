@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* folders/: the groups of equal folders, ordered by reclaimable bytes (ranks.h). The folder of a
- * group has the equal folders, under the names that copies have in dups/ (copy_name.h). */
+/* folders/: the groups of equal folders, ordered by reclaimable bytes (ranks.c). The folder of a
+ * group has the equal folders, under the names that copies have in dups/ (names.h). */
 
 #include <errno.h>
 #include <string.h>
@@ -10,11 +10,9 @@
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"
-#include "view/tree/copy_name.h"
+#include "view/tree/names.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
-#include "view/tree/permutation.h"
-#include "view/tree/stat.h"
+#include "view/tree/query.h"
 
 /* The cookie in the name of a source's root, which no entry has. */
 #define ROOT_COOKIE 1
@@ -34,7 +32,7 @@ static void fill_group(const struct view_query *query, uint64_t id, struct stat 
 	stat_set_directory(attributes, node, listing_times_latest(&view->times, node, view->since));
 }
 
-/* ---- folders/ itself ----------------------------------------------------------------- */
+/* ---- folders/ itself ---------------------------------------------------------------- */
 
 static int name_of(const struct view_query *query, const struct dir_record *dir, struct name *name)
 {
@@ -88,7 +86,7 @@ const struct ranked folders_ranked = {
 	.describe = describe,
 };
 
-/* ---- folders of groups --------------------------------------------------------------- */
+/* ---- folders of groups -------------------------------------------------------------- */
 
 static int equals_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {

@@ -10,10 +10,8 @@
 #include "index/query.h"
 #include "index/source.h"
 #include "view/tree/access.h"
-#include "view/tree/control.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
-#include "view/tree/stat.h"
+#include "view/tree/query.h"
 
 struct fixed_entry {
 	enum fixed_node parent;

@@ -11,14 +11,12 @@
 #include "index/scan.h"
 #include "index/source.h"
 #include "view/tree/access.h"
-#include "view/tree/copy_name.h"
+#include "view/tree/names.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
-#include "view/tree/permutation.h"
-#include "view/tree/stat.h"
+#include "view/tree/query.h"
 #include "view/tree/visible_copies.h"
 
-/* ---- dups/ --------------------------------------------------------------------------- */
+/* ---- dups/ -------------------------------------------------------------------------- */
 
 static void fill_group(struct stat *attributes, const struct group_record *group)
 {
@@ -71,7 +69,7 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 	return r == -ENOENT ? 0 : r;
 }
 
-/* ---- folders of groups --------------------------------------------------------------- */
+/* ---- folders of groups -------------------------------------------------------------- */
 
 int group_get_visible(const struct view_query *query, uint64_t node, struct group_record *group)
 {
@@ -94,7 +92,7 @@ static int group_getattr(const struct view_query *query, uint64_t node, struct s
 	return r;
 }
 
-/* ---- names of copies ----------------------------------------------------------------- */
+/* ---- names of copies ---------------------------------------------------------------- */
 
 /* Gets the path of a name, as catalog_entry_path does. */
 static int entry_path(const struct view_query *query, const struct entry_record *entry,
@@ -230,7 +228,7 @@ static int group_path(const struct view_query *query, uint64_t node, struct byte
 	return bytes_format(path, "dups/%s", name);
 }
 
-/* ---- the walk over the names of a group ---------------------------------------------- */
+/* ---- the walk over the names of a group --------------------------------------------- */
 
 /* Visits every name of every inode in the group. The time is linear in the number of names and
  * inodes. */
@@ -331,7 +329,7 @@ static int walk_next(struct group_walking *walk)
 	return r;
 }
 
-/* ---- the listing --------------------------------------------------------------------- */
+/* ---- the listing -------------------------------------------------------------------- */
 
 /* Outcome: the name did not fit. */
 enum {

@@ -18,6 +18,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "index/record.h"
 
 #define NODE_ID_BITS 48
 #define NODE_INODE_BITS 52
@@ -145,5 +149,50 @@ static inline uint64_t node_id(uint64_t node)
 {
 	return node & ((UINT64_C(1) << NODE_ID_BITS) - 1);
 }
+
+/* ---- numbers that programs see ------------------------------------------------------ */
+
+/* Permutes numbers with a secret, so that the distance of two numbers cannot be computed without
+ * the secret. A Feistel network is a permutation with any round function. Pure code, any thread. */
+
+/* Argument and result have 2 * half_bits bits; half_bits is at most 32. */
+uint64_t permute(uint64_t secret, unsigned int half_bits, uint64_t number);
+
+/* The inverse of permute(). */
+uint64_t permute_back(uint64_t secret, unsigned int half_bits, uint64_t permuted);
+
+/* ---- listing cookie ----------------------------------------------------------------- */
+
+/* Cookies of listings in the order of ids: dups/ and the folders in it.
+ *
+ * A cookie is an encrypted id: a permutation with a secret of the view. The cookie
+ * alone determines where a listing continues, so a listing has no other state. Any number of
+ * readers can continue from any cookie at any time. Pure code, any thread. */
+
+/* Returns a cookie of at least VIEW_COOKIE_MIN, below 2^63. */
+uint64_t listing_cookie(uint64_t secret, uint64_t id);
+
+/* Returns the id of a cookie, or 0 for the beginning. Returns UINT64_MAX - 1 if no id has this
+ * cookie, so that no name follows. */
+uint64_t listing_id(uint64_t secret, uint64_t cookie);
+
+/* ---- attributes --------------------------------------------------------------------- */
+
+/* Attributes of nodes, as for stat(2). Pure code, any thread. */
+
+/* Sets the attributes of a directory or file of a source. A directory always has one link. From a
+ * larger number, find(1) would compute the number of subdirectories, but the view can omit some
+ * subdirectories. */
+void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
+
+/* Sets the attributes of a file of a source. st_dev is the version of its content. */
+void stat_set_file_record(struct stat *stat, const struct file_record *file);
+
+/* Set the attributes of a directory, file or symlink that only the view has. Such an object belongs
+ * to the user of this process and is read-only. */
+void stat_set_directory(struct stat *stat, uint64_t node, struct timespec changed);
+void stat_set_file(struct stat *stat, uint64_t node, struct timespec changed);
+void stat_set_symlink(struct stat *stat, uint64_t node, size_t target_length,
+		      struct timespec changed);
 
 #endif

@@ -1,84 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/tree/ranks.h"
+
+/* by-size/: links to the folders in dups/, ordered by reclaimable bytes; and what all ranked
+ * directories do. */
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/numbers.h"
-#include "base/text.h"
+#include "index/group_name.h"
 #include "index/query.h"
+#include "index/scan.h"
+#include "view/tree/names.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
-#include "view/tree/stat.h"
+#include "view/tree/query.h"
 
-/* ---- names --------------------------------------------------------------------------- */
-
-#define DIGITS_FLAT 4
-#define DIGITS_IN_FOLDERS 5
-
-struct rank_layout rank_layout_of(uint64_t groups)
-{
-	struct rank_layout layout = {.groups = groups, .digits = DIGITS_FLAT};
-
-	if (groups <= RANKS_PER_FOLDER)
-		return layout;
-	layout.folders = (groups + RANKS_PER_FOLDER - 1) / RANKS_PER_FOLDER;
-	layout.digits = 1;
-	for (uint64_t rest = rank_folder_last(layout.folders); rest >= 10; rest /= 10)
-		layout.digits++;
-	if (layout.digits < DIGITS_IN_FOLDERS)
-		layout.digits = DIGITS_IN_FOLDERS;
-	return layout;
-}
-
-void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
-			   uint64_t folder)
-{
-	(void)snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 "-%0*" PRIu64, layout->digits,
-		       rank_folder_first(folder), layout->digits, rank_folder_last(folder));
-}
-
-#define NO_BREAK "\xc2\xa0"
-
-/* Room for two numbers, the words around them, and a NUL. */
-#define FIGURES_SIZE 96
-
-/* Writes what follows the name of the copy. */
-static size_t write_figures(char text[static FIGURES_SIZE], const struct ranked_group *group)
-{
-	char size[SIZE_TEXT_MAX];
-	size_t number = strcspn(size_format(size, group->reclaimable), " ");
-
-	return (size_t)snprintf(text, FIGURES_SIZE,
-				" (%" PRIu64 NO_BREAK "copies, frees" NO_BREAK "%.*s" NO_BREAK
-				"%s)",
-				group->copies, (int)number, size, size + number + 1);
-}
-
-void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
-		    const struct ranked_group *group)
-{
-	char figures[FIGURES_SIZE];
-	size_t length = write_figures(figures, group);
-	size_t used = (size_t)snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 " ", layout->digits,
-				       group->rank);
-	size_t shown =
-		utf8_cut(group->name.bytes, group->name.length, NAME_BYTES_MAX - used - length);
-
-	memcpy(name + used, group->name.bytes, shown);
-	memcpy(name + used + shown, figures, length + 1);
-}
-
-uint64_t rank_name_parse(const char *name)
-{
-	uint64_t number;
-
-	return number_read(name, strspn(name, "0123456789"), &number) < 0 ? 0 : number;
-}
-
-/* ---- ranks --------------------------------------------------------------------------- */
+/* ---- ranks -------------------------------------------------------------------------- */
 
 const struct ranked *ranked_of(uint64_t node)
 {
@@ -118,8 +55,6 @@ static int layout_init(struct layout *layout, const struct view_query *query,
 	(void)ranking_max_folders(layout->order.ranking, layout->ranks.folders);
 	return 0;
 }
-
-/* ---- names --------------------------------------------------------------------------- */
 
 /* Starts a walk over groups at this rank. */
 static int scan_ranks(const struct layout *layout, uint64_t rank, struct catalog_scan **scan)
@@ -191,7 +126,7 @@ static uint64_t rank_after(uint64_t after)
 	return after > VIEW_COOKIE_MIN ? after - VIEW_COOKIE_MIN + 1 : 1;
 }
 
-/* ---- the directory itself ------------------------------------------------------------ */
+/* ---- the directory itself ----------------------------------------------------------- */
 
 static void fill_folder(const struct layout *layout, uint64_t folder, struct stat *attributes)
 {
@@ -281,7 +216,7 @@ int ranked_append_path(const struct view_query *query, const struct ranked *rank
 	return bytes_format(path, "%s/%s%s%s", ranked->path, folder, *folder ? "/" : "", name);
 }
 
-/* ---- folders of ranks ---------------------------------------------------------------- */
+/* ---- folders of ranks --------------------------------------------------------------- */
 
 /* Initialises the layout. Returns -ESTALE if the folder does not exist. */
 static int folder_init(struct layout *layout, const struct view_query *query, uint64_t node)
@@ -356,4 +291,92 @@ const struct node_ops ranks_ops = {
 	.lookup = ranks_lookup,
 	.list_begin = ranks_list_begin,
 	.list = ranks_list,
+};
+
+/* ---- by-size/: links ---------------------------------------------------------------- */
+
+/* Links inside a folder are one level deeper. */
+static int append_target(struct bytes *target, uint64_t node, const struct group_record *group)
+{
+	char name[GROUP_NAME_SIZE];
+
+	group_name_make(name, group->hash, group->ordinal);
+	return bytes_format(target, "%s../dups/%s", node_kind(node) == NODE_DEEP_LINK ? "../" : "",
+			    name);
+}
+
+/* The attributes of a link never change, as its target never changes. */
+static int fill_link(const struct view_query *query, struct stat *attributes, uint64_t node,
+		     const struct group_record *group)
+{
+	CLEANUP_BYTES struct bytes target = {0};
+	int r = append_target(&target, node, group);
+
+	stat_set_symlink(attributes, node, target.length, query->view->since);
+	return r;
+}
+
+static int get_group(const struct view_query *query, uint64_t node, struct group_record *group)
+{
+	int r = catalog_get_group(query->reader, node_id(node), group);
+
+	return r == 0 && !group_is_visible(group) ? -ENOENT : r;
+}
+
+static int link_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
+{
+	struct group_record group;
+	int r = get_group(query, node, &group);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	return fill_link(query, attributes, node, &group);
+}
+
+int by_size_target(const struct view_query *query, uint64_t node, struct bytes *target)
+{
+	struct group_record group;
+	int r = get_group(query, node, &group);
+
+	return r < 0 ? r : append_target(target, node, &group);
+}
+
+const struct node_ops link_ops = {
+	.getattr = link_getattr,
+};
+
+/* ---- by-size/: the groups ----------------------------------------------------------- */
+
+static int describe_group(const struct view_query *query, uint64_t id, bool deep,
+			  struct ranked_group *ranked, struct stat *attributes)
+{
+	struct group_record group = {0};
+	struct entry_record entry;
+	struct file_record file;
+	int r = catalog_get_group(query->reader, id, &group);
+
+	if (r == 0)
+		r = catalog_get_file(query->reader, group.kept, &file);
+	if (r == 0)
+		r = catalog_entry_at(query->reader, file.dir, file.cookie, &entry);
+	if (r < 0)
+		return r;
+	ranked->reclaimable = group_reclaimable(&group);
+	ranked->copies = group.inodes;
+	ranked->name = entry.name;
+	return fill_link(query, attributes, node_make(deep ? NODE_DEEP_LINK : NODE_LINK, id),
+			 &group);
+}
+
+static struct rank_order order_of(struct view *view, const struct catalog_totals *totals)
+{
+	return (struct rank_order){totals->groups, totals->order, &view->ranking};
+}
+
+const struct ranked by_size_ranked = {
+	.path = "by-size",
+	.node = FIXED_BY_SIZE,
+	.part = NODE_RANKS,
+	.order = order_of,
+	.describe = describe_group,
 };

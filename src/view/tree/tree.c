@@ -21,8 +21,7 @@
 #include "index/source.h"
 #include "view/tree/access.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
-#include "view/tree/stat.h"
+#include "view/tree/query.h"
 #include "view/tree/visible_copies.h"
 
 /* Outcome: the name belongs to the other tree. */
@@ -84,7 +83,7 @@ int file_get_version(const struct view_query *query, uint64_t node, struct file_
 	return node_make_file(file->id, file->content_version) == node ? 0 : -ESTALE;
 }
 
-/* ---- names --------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------- */
 
 /* Records the depth of a directory in folders/, before the frontend knows its node. */
 static void note_depth(struct view *view, uint64_t depth)
@@ -182,7 +181,7 @@ static int tree_lookup(const struct view_query *query, uint64_t node, const char
 	return r == TREE_ELSEWHERE ? -ENOENT : r;
 }
 
-/* ---- listings ------------------------------------------------------------------------ */
+/* ---- listings ----------------------------------------------------------------------- */
 
 uint64_t tree_parent(const struct sources *sources, const struct dir_record *dir,
 		     enum node_kind tree)
@@ -334,7 +333,7 @@ static int tree_path(const struct view_query *query, uint64_t node, struct bytes
 	return r < 0 ? r : bytes_append(path, relative.data, relative.length);
 }
 
-/* ---- paths in the source ------------------------------------------------------------- */
+/* ---- paths in the source ------------------------------------------------------------ */
 
 static int file_path(const struct view_query *query, uint64_t id, struct bytes *path,
 		     uint32_t *source)

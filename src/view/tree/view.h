@@ -41,16 +41,11 @@
 #include "base/bytes.h"
 #include "index/keep_rules.h"
 #include "index/source.h"
-#include "view/tree/directory_paths.h"
+#include "view/tree/caches.h"
 #include "view/tree/event_log.h"
-#include "view/tree/folder_figures.h"
-#include "view/tree/listing_times.h"
-#include "view/tree/ranking.h"
-#include "view/tree/visible_cache.h"
 
 struct caller;
 struct cancellation;
-struct currency;
 struct hash128;
 struct progress_counts;
 
@@ -87,6 +82,28 @@ enum view_state {
 	VIEW_SOURCE_MISSING, /* a source is missing (index/source.h) */
 	VIEW_STUCK, /* changes cannot be written to the index */
 };
+
+/* How current something is that follows events: the age of the oldest event that is not applied
+ * yet, and the time of the last complete check. Any thread; no function blocks. */
+
+struct currency {
+	/* private, monotonic times: the first event since the last currency_take_events(), and the
+	 * first event that was taken and is not applied; 0: none */
+	_Atomic uint64_t arrived_ns, taken_ns;
+	_Atomic int64_t checked_s; /* wall-clock time of the last complete check; 0: never */
+};
+
+/* Notes that an event arrived. */
+void currency_note_event(struct currency *currency);
+
+/* Must be called by the thread that applies events, before it takes them. */
+void currency_take_events(struct currency *currency);
+
+/* Notes that all events that were taken are applied. By the thread that applies events. */
+void currency_note_applied(struct currency *currency);
+
+/* Returns the age of the oldest event that is not applied, or 0. */
+uint64_t currency_lag_ns(const struct currency *currency);
 
 /* Callbacks of the daemon, each of which may be NULL. Any thread can call them. Callbacks that can
  * block are called without a snapshot. */
@@ -163,7 +180,7 @@ struct view {
 	_Atomic unsigned int rechecks; /* running calls of hooks.recheck */
 	_Atomic unsigned int reports; /* running calls of hooks.report */
 	struct event_log events;
-	uint64_t cookie_secret; /* random, see permutation.h */
+	uint64_t cookie_secret; /* random, see listing_cookie() */
 	uint64_t inode_secret; /* secret of view_inode() */
 	struct listing_times times;
 	struct ranking ranking; /* of by-size/ */
@@ -192,7 +209,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 void view_deinit(struct view *view);
 
 /* Returns the st_ino that programs see for a node (node.h). In a shared view the number is permuted
- * (permutation.h) by a secret of the index. The differences of plain numbers would reveal how many
+ * (permute()) by a secret of the index. The differences of plain numbers would reveal how many
  * hidden files exist. A new mount of the same index shows the same numbers. */
 uint64_t view_inode(const struct view *view, uint64_t node);
 
@@ -224,7 +241,7 @@ MUST_CHECK int view_access(const struct view_call *call, uint64_t node, int acce
  * -ESTALE if the node does not exist or is not a folder, or -errno. */
 MUST_CHECK int view_path(struct view *view, uint64_t node, struct bytes *path);
 
-/* ---- listings ------------------------------------------------------------------------ */
+/* ---- listings ----------------------------------------------------------------------- */
 
 /* One name of a directory, valid during emit. For "." and ".." only the node number and the file
  * type are set. */
@@ -251,7 +268,7 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
 MUST_CHECK int view_list(const struct view_call *call, uint64_t node, uint64_t after,
 			 view_emit_fn *emit, void *context);
 
-/* ---- content ------------------------------------------------------------------------- */
+/* ---- content ------------------------------------------------------------------------ */
 
 /* An open file. */
 struct view_file {

@@ -9,8 +9,8 @@
 #include "index/query.h"
 #include "index/scan.h"
 #include "view/tree/access.h"
+#include "view/tree/caches.h"
 #include "view/tree/caller.h"
-#include "view/tree/visible_cache.h"
 
 /* Groups of at most this many inodes are not cached. */
 #define SMALL_GROUP 16
@@ -24,7 +24,7 @@ static uint64_t caller_of(const struct view_query *query)
 	return query->caller ? caller_digest(query->caller) : 0;
 }
 
-/* ---- which copies -------------------------------------------------------------------- */
+/* ---- which copies ------------------------------------------------------------------- */
 
 /* A copy that the caller finds. */
 struct found_copy {
@@ -123,7 +123,7 @@ static int count_visible(const struct view_query *query, struct group_record *gr
 	return r;
 }
 
-/* ---- contents with one hash ---------------------------------------------------------- */
+/* ---- contents with one hash --------------------------------------------------------- */
 
 /* Gets the caller's next group of this hash after *ordinal, and sets *ordinal to the ordinal of
  * that group in the index. -ENOENT after the last group. */
@@ -148,7 +148,7 @@ enum {
 };
 
 /* Finds a group of the caller among the first groups of this hash, by its ordinal in the index or
- * by the number that the caller knows (visible_cache.h).
+ * by the number that the caller knows (caches.h).
  * Returns 0 and fills in asked, -ENOENT if the caller has no such group, GROUPS_MORE, or -errno. */
 static int find_among_few(const struct view_query *query, struct hash128 hash,
 			  struct numbered *asked, struct group_record *group)
@@ -234,7 +234,7 @@ static int renumber(const struct view_query *query, struct group_record *group)
 	return r;
 }
 
-/* ---- groups -------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------- */
 
 int visible_find_group(const struct view_query *query, struct hash128 hash, uint32_t ordinal,
 		       struct group_record *group)
@@ -268,7 +268,7 @@ int visible_group(const struct view_query *query, struct group_record *group)
 	return r;
 }
 
-/* ---- files --------------------------------------------------------------------------- */
+/* ---- files -------------------------------------------------------------------------- */
 
 /* Which other copies count. */
 enum others {

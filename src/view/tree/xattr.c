@@ -21,7 +21,6 @@
 #include "view/tree/access.h"
 #include "view/tree/caller.h"
 #include "view/tree/node.h"
-#include "view/tree/node_ops.h"
 #include "view/tree/query.h"
 #include "view/tree/view.h"
 #include "view/tree/visible_copies.h"
@@ -62,7 +61,7 @@ static long copy_out(const void *data, size_t length, void *value, size_t size)
 	return (long)length;
 }
 
-/* ---- twinfs's own -------------------------------------------------------------------- */
+/* ---- twinfs's own ------------------------------------------------------------------- */
 
 /* Gets the visible group of a node. The node is the folder of a group, or a file that is a copy in
  * it. */
@@ -192,7 +191,7 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 	return r < 0 ? r : group_value(&group, node, key, value);
 }
 
-/* ---- the sources' -------------------------------------------------------------------- */
+/* ---- the sources' ------------------------------------------------------------------- */
 
 /* Returns -ESTALE if the opened inode is not the indexed one. */
 static int check_inode(struct catalog *catalog, int fd, const struct attributes *known)

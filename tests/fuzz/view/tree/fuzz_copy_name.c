@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "fuzz.h"
 #include "index/record.h"
-#include "view/tree/copy_name.h"
+#include "view/tree/names.h"
 
 static bool is_text(const char *bytes)
 {

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 #include "twinfs/format.h"
-#include "view/tree/ranks.h"
+#include "view/tree/names.h"
 
 static bool has_zeros_only(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
+#include "view/tree/query.h"
 #include "view/tree/rank_text.h"
-#include "view/tree/ranks.h"
 
 /* Groups of two files each; sizes[i] bytes of group i are reclaimable. */
 struct ranked_groups {

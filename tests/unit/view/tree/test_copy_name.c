@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "unit_test.h"
-#include "view/tree/copy_name.h"
+#include "view/tree/names.h"
 
 #define DIR_ID 0x1f2
 #define COOKIE UINT64_C(0x7edcba9876543210)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "unit_test.h"
-#include "view/tree/currency.h"
+#include "view/tree/view.h"
 
 /* Waits until the clock of the events has moved. */
 static void pass_time(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
-#include "view/tree/directory_paths.h"
+#include "view/tree/caches.h"
 
 /* Asserts that a directory has this path in a snapshot. */
 static void assert_path(struct fixture *fixture, struct catalog_reader *reader, uint64_t dir,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
-#include "view/tree/folder_figures.h"
+#include "view/tree/caches.h"
 
 static int know_folders(struct catalog_writer *writer, void *context)
 {

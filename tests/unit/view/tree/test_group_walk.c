@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
-#include "view/tree/copy_name.h"
+#include "view/tree/names.h"
 
 #define INODES 40
 

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "unit_test.h"
-#include "view/tree/visible_cache.h"
+#include "view/tree/caches.h"
 
 static const struct number_key key = {.caller = 1, .hash = {2, 3}, .generation = 4};
 

@@ -3,7 +3,7 @@
 #include "base/attributes.h"
 #include "twinfs/format.h"
 #include "unit_test.h"
-#include "view/tree/permutation.h"
+#include "view/tree/node.h"
 #include "view/tree/view.h"
 
 static const uint64_t secrets[] = {0, 1, UINT64_MAX, 0x123456789abcdef0};

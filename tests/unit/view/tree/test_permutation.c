@@ -2,7 +2,7 @@
 #include <stdbool.h>
 
 #include "unit_test.h"
-#include "view/tree/permutation.h"
+#include "view/tree/node.h"
 
 static void test_each_number_of_the_width_occurs_once(void **state)
 {

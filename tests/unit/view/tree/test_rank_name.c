@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "unit_test.h"
+#include "view/tree/names.h"
 #include "view/tree/rank_text.h"
-#include "view/tree/ranks.h"
 
 static char name[RANK_NAME_SIZE];
 

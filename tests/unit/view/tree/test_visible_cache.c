@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "unit_test.h"
-#include "view/tree/visible_cache.h"
+#include "view/tree/caches.h"
 
 static const struct visible_key key = {.caller = 1, .group = 2, .changed = {3, 4}};
 
