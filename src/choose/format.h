@@ -65,12 +65,7 @@ struct format {
 	bool can_explain; /* can print the reason of each fate */
 };
 
-extern const struct format format_text;
-extern const struct format format_fdupes;
-extern const struct format format_json;
-extern const struct format format_jsonl;
-extern const struct format format_csv;
-extern const struct format format_null;
+const struct format *format_of(enum report_format format);
 
 /* Returns what the summary of a report counts. */
 enum summary_of format_summary_of(const struct report *report);

@@ -13,7 +13,6 @@
 #include "base/spool.h"
 #include "base/stop.h"
 #include "choose/bundle.h"
-#include "choose/collect.h"
 #include "choose/folder_tree.h"
 #include "choose/rules.h"
 #include "choose/selection.h"

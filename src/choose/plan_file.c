@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "choose/plan_file.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +22,7 @@
 #include "base/stop.h"
 #include "choose/bundle.h"
 #include "choose/copies.h"
+#include "choose/plan.h"
 #include "choose/report.h"
 #include "choose/rules.h"
 #include "choose/stays.h"

@@ -14,81 +14,19 @@
 #include "index/query.h"
 #include "index/source.h"
 
-enum summary_of format_summary_of(const struct report *report)
-{
-	if (report->part == REPORT_SIMILAR)
-		return SUMMARY_OF_SIMILAR;
-	if (report->part == REPORT_MISSING)
-		return report->missing->others == MISSING_SKIP_OTHERS ? SUMMARY_OF_MISSING
-								      : SUMMARY_OF_COVERED;
-	if (report->folders)
-		return SUMMARY_OF_FOLDERS;
-	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
-}
-
-/* Sets printing->path to a path below a source, or to that of the source. */
-static int set_path(struct printing *printing, const char *source, const char *relative)
-{
-	size_t length = strlen(source);
-	int r;
-
-	printing->path.length = 0;
-	r = bytes_append(&printing->path, source, length);
-	if (r == 0 && *relative && (length == 0 || source[length - 1] != '/'))
-		r = bytes_append_text(&printing->path, "/");
-	if (r == 0)
-		r = bytes_append_text(&printing->path, relative);
-	return r;
-}
-
-int format_path(struct printing *printing, const char *source, const struct copies *copies,
-		const struct copy *copy)
-{
-	return set_path(printing, source,
-			copy_is_root(copies, copy) ? "" : copy_path(copies, copy));
-}
-
-int format_folder(struct printing *printing, const struct similar_folder *folder, bool shown)
-{
-	const struct report *report = printing->report;
-
-	return set_path(printing,
-			shown ? report->shown[folder->source]
-			      : report->sources->list[folder->source].path,
-			folder->path);
-}
-
-int format_absolute_path(struct printing *printing, const struct copies *copies,
-			 const struct copy *copy)
-{
-	return format_path(printing, printing->report->sources->list[copy->source].path, copies,
-			   copy);
-}
-
-static const struct format *find_format(enum report_format format)
-{
-	static const struct format *const formats[] = {
-		[REPORT_TEXT] = &format_text, [REPORT_FDUPES] = &format_fdupes,
-		[REPORT_JSON] = &format_json, [REPORT_JSONL] = &format_jsonl,
-		[REPORT_CSV] = &format_csv,   [REPORT_NULL] = &format_null,
-	};
-
-	return formats[format];
-}
-
 bool report_can_summarize(enum report_format format)
 {
-	return find_format(format)->can_summarize;
+	return format_of(format)->can_summarize;
 }
 
 bool report_can_explain(enum report_format format)
 {
-	return find_format(format)->can_explain;
+	return format_of(format)->can_explain;
 }
 
 bool report_can_pair(enum report_format format)
 {
-	return !!find_format(format)->pair;
+	return !!format_of(format)->pair;
 }
 
 /* Returns 0, -EINTR if a stop was requested, or the failure of the output. */
@@ -105,7 +43,7 @@ static bool is_shown(const struct report *report, const struct copy *name)
 
 static int print_item(struct printing *printing, const struct item *item)
 {
-	const struct format *format = find_format(printing->report->format);
+	const struct format *format = format_of(printing->report->format);
 	int r = 0;
 
 	printing->names = 0;
@@ -174,7 +112,7 @@ static int print_folders(struct printing *printing, const struct group_record *g
 	struct item item = make_item(group, copies);
 	int r = 0;
 
-	if (find_format(printing->report->format)->describes_groups)
+	if (format_of(printing->report->format)->describes_groups)
 		r = describe_folders(printing, &item, group->id);
 	return r < 0 ? r : print_item(printing, &item);
 }
@@ -183,7 +121,7 @@ static int print_folders(struct printing *printing, const struct group_record *g
 static bool needs_whole_copies(const struct report *report)
 {
 	return report->folders &&
-	       (report->part == REPORT_SUMMARY || find_format(report->format)->has_figures);
+	       (report->part == REPORT_SUMMARY || format_of(report->format)->has_figures);
 }
 
 static int visit_folders(struct printing *printing, const struct group_record *group,
@@ -221,7 +159,7 @@ static int visit_single(void *context, const struct single *single)
 static int visit_pair(void *context, const struct similar_pair *pair)
 {
 	struct printing *printing = context;
-	int r = find_format(printing->report->format)->pair(printing, pair);
+	int r = format_of(printing->report->format)->pair(printing, pair);
 
 	printing->items++;
 	printing->summary.pairs++;
@@ -278,7 +216,7 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 	int r = 0;
 
 	item.files = files;
-	if (find_format(printing->report->format)->describes_groups)
+	if (format_of(printing->report->format)->describes_groups)
 		r = count_fed_folders(printing, &item);
 	if (group->ordinal > 0)
 		group_name_make(item.name, group->hash, group->ordinal);
@@ -320,7 +258,7 @@ static int print_fed(struct printing *printing, const struct report_feed *feed)
 /* Prints all parts. feed is NULL if the index has the groups. */
 static int print_parts(struct printing *printing, const struct report_feed *feed)
 {
-	const struct format *format = find_format(printing->report->format);
+	const struct format *format = format_of(printing->report->format);
 	int r;
 
 	if (format->begin)

@@ -2,15 +2,49 @@
 #ifndef CHOOSE_SELECTION_H
 #define CHOOSE_SELECTION_H
 
-/* Selects the groups or files without a copy that a report shows, in its order. One thread at a
- * time. Takes memory for one group, and for sorting (choose/sorter.h).
+/* Selects the groups or files without a copy that a report shows, in its order, and collects the
+ * copies of a group. One thread at a time. Takes memory for one group, and for sorting
+ * (choose/sorter.h).
  */
 
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "choose/bundle.h"
 #include "choose/copies.h"
 #include "choose/report.h"
+
+struct folder_group;
+struct symlinks;
+
+/* ---- the copies of a group ------------------------------------------------------------------ */
+
+/* What is known of the snapshot of a report for all its groups. All zero is empty and valid. */
+struct collector {
+	struct bundle_finder bundles;
+	struct symlinks *symlinks; /* NULL: not read yet */
+};
+
+void collector_free(struct collector *collector);
+
+/* Reads the copies of a group as a report sees them: without excluded names, and with the fates
+ * that the rules give. Sets group->inodes to the number of
+ * copies without excluded names, and group->retained for them. A folder group that is implied has
+ * no copies, unless report->implied.
+ *
+ * collector	NULL: without bundles, stores and symlinks
+ * group	with report->folders, that of collect_record_of()
+ *
+ * Linear in the names of the group; for folders, in the names of their trees. Returns 0, -EINTR if
+ * stop_requested(), or another -errno. */
+MUST_CHECK int collect_copies(const struct report *report, struct collector *collector,
+			      struct group_record *group, struct copies *copies);
+
+/* Returns the record that represents a folder group, with its id, the size of one folder and their
+ * number. The other fields are zero. */
+struct group_record collect_record_of(const struct folder_group *folders);
+
+/* ---- selection ------------------------------------------------------------------------------ */
 
 /* A file without a copy, or a missing file. */
 struct single {

@@ -10,7 +10,7 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "choose/figures.h"
-#include "choose/refusals.h"
+#include "choose/stays.h"
 #include "cli/current_index.h"
 #include "index/catalog.h"
 #include "index/source_change.h"
