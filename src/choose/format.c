@@ -71,8 +71,8 @@ int format_absolute_path(struct printing *printing, const struct copies *copies,
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* The format for people: groups with their reclaimable bytes, then the figures. Odd names are quoted
- * for terminal and shell. */
+/* The format for people: groups with their reclaimable bytes, then the figures. Odd names are
+ * quoted for terminal and shell. */
 
 /* Highest number of bytes of the text before a path, with the NUL. */
 #define MARK_SIZE 64
@@ -225,8 +225,8 @@ static const struct format format_text = {
 
 /* ---- names only ----------------------------------------------------------------------------- */
 
-/* Names are written as exact bytes. Only on a terminal, odd characters are quoted. What an act would
- * do is marked.
+/* Names are written as exact bytes. Only on a terminal, odd characters are quoted. What an act
+ * would do is marked.
  *
  * fdupes: as fdupes and jdupes print, one path a line, an empty line between groups. The marks are
  * those of 'fdupes -d': [+] stays, [-] goes.
@@ -635,18 +635,12 @@ static int set_members(struct printing *printing, const struct item *item, const
 
 static int write_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
-	json_t *object;
+	json_auto_t *object = json_object();
 	int r = format_absolute_path(printing, item->copies, name);
 
-	if (r < 0)
-		return r;
-	object = json_object();
-	r = object ? set_members(printing, item, name, object) : -ENOMEM;
-	if (r < 0) {
-		json_decref(object);
-		return r;
-	}
-	return output_json_object(printing->output, object);
+	if (r == 0)
+		r = object ? set_members(printing, item, name, object) : -ENOMEM;
+	return r < 0 ? r : output_json_object(printing->output, TAKE(object));
 }
 
 /* Writes the members of a group up to its copies. */
@@ -740,57 +734,88 @@ static int set_pair(struct printing *printing, const struct similar_pair *pair, 
 
 static int write_pair(struct printing *printing, const struct similar_pair *pair)
 {
-	json_t *object = json_object();
+	json_auto_t *object = json_object();
 	int r = object ? set_pair(printing, pair, object) : -ENOMEM;
 
-	if (r < 0) {
-		json_decref(object);
-		return r;
-	}
-	return output_json_object(printing->output, object);
+	return r < 0 ? r : output_json_object(printing->output, TAKE(object));
 }
 
-/* ---- one object --------------------------------------------------------------------------- */
+/* ---- one object, or an object a line ------------------------------------------------------ */
+
+static bool has_lines(const struct printing *printing)
+{
+	return printing->report->format == REPORT_JSONL;
+}
+
+/* Begins a member of a list. The members of the outermost list are the lines of the format jsonl.
+ */
+static void begin_member(struct printing *printing, bool outermost, bool first)
+{
+	if (!first && !(outermost && has_lines(printing)))
+		output_text(printing->output, ",");
+	if (!has_lines(printing))
+		output_text(printing->output, "\n");
+}
+
+/* Ends a member of the outermost list. */
+static void end_member(struct printing *printing)
+{
+	if (has_lines(printing))
+		output_text(printing->output, "\n");
+}
 
 static void json_begin(struct printing *printing)
 {
+	static const char *const lists[] = {
+		[REPORT_GROUPS] = "\"groups\":[",
+		[REPORT_REDUNDANT] = "\"groups\":[",
+		[REPORT_PLANNED] = "\"groups\":[",
+		[REPORT_SINGLES] = "\"singles\":[",
+		[REPORT_MISSING] = "\"missing\":[",
+		[REPORT_SIMILAR] = "\"similar\":[",
+		[REPORT_SUMMARY] = "",
+	};
+
 	begin_object(printing);
-	if (printing->report->part == REPORT_SINGLES)
-		output_text(printing->output, "\"singles\":[");
-	else if (printing->report->part == REPORT_MISSING)
-		output_text(printing->output, "\"missing\":[");
-	else if (printing->report->part == REPORT_SIMILAR)
-		output_text(printing->output, "\"similar\":[");
-	else if (printing->report->part != REPORT_SUMMARY)
-		output_text(printing->output, "\"groups\":[");
+	output_text(printing->output, lists[printing->report->part]);
 }
 
 static void json_begin_item(struct printing *printing, const struct item *item)
 {
 	if (!item->is_group)
 		return;
-	output_text(printing->output, printing->items > 0 ? ",\n" : "\n");
+	begin_member(printing, true, printing->items == 0);
 	begin_group(printing, item);
 }
 
 static int json_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
 	bool first = printing->names == 0 && (item->is_group || printing->items == 0);
+	int r;
 
-	output_text(printing->output, first ? "\n" : ",\n");
-	return write_name(printing, item, name);
+	begin_member(printing, !item->is_group, first);
+	r = write_name(printing, item, name);
+	if (!item->is_group)
+		end_member(printing);
+	return r;
 }
 
 static void json_end_item(struct printing *printing, const struct item *item)
 {
-	if (item->is_group)
-		output_text(printing->output, "]}");
+	if (!item->is_group)
+		return;
+	output_text(printing->output, "]}");
+	end_member(printing);
 }
 
 static int json_pair(struct printing *printing, const struct similar_pair *pair)
 {
-	output_text(printing->output, printing->items > 0 ? ",\n" : "\n");
-	return write_pair(printing, pair);
+	int r;
+
+	begin_member(printing, true, printing->items == 0);
+	r = write_pair(printing, pair);
+	end_member(printing);
+	return r;
 }
 
 static int json_end(struct printing *printing)
@@ -817,40 +842,6 @@ static const struct format format_json = {
 	.can_explain = true,
 };
 
-/* ---- an object a line --------------------------------------------------------------------- */
-
-static void jsonl_begin_item(struct printing *printing, const struct item *item)
-{
-	if (item->is_group)
-		begin_group(printing, item);
-}
-
-static int jsonl_name(struct printing *printing, const struct item *item, const struct copy *name)
-{
-	int r;
-
-	if (item->is_group && printing->names > 0)
-		output_text(printing->output, ",");
-	r = write_name(printing, item, name);
-	if (!item->is_group)
-		output_text(printing->output, "\n");
-	return r;
-}
-
-static void jsonl_end_item(struct printing *printing, const struct item *item)
-{
-	if (item->is_group)
-		output_text(printing->output, "]}\n");
-}
-
-static int jsonl_pair(struct printing *printing, const struct similar_pair *pair)
-{
-	int r = write_pair(printing, pair);
-
-	output_text(printing->output, "\n");
-	return r;
-}
-
 static int jsonl_end(struct printing *printing)
 {
 	if (printing->report->part != REPORT_SUMMARY)
@@ -860,10 +851,10 @@ static int jsonl_end(struct printing *printing)
 }
 
 static const struct format format_jsonl = {
-	.begin_item = jsonl_begin_item,
-	.name = jsonl_name,
-	.end_item = jsonl_end_item,
-	.pair = jsonl_pair,
+	.begin_item = json_begin_item,
+	.name = json_name,
+	.end_item = json_end_item,
+	.pair = json_pair,
 	.end = jsonl_end,
 	.describes_groups = true,
 	.can_summarize = true,

@@ -2,17 +2,13 @@
 #include "choose/report.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
-#include "base/numbers.h"
 #include "base/stop.h"
 #include "choose/copies.h"
 #include "choose/folder_tree.h"
 #include "choose/format.h"
 #include "choose/selection.h"
 #include "index/query.h"
-#include "index/source.h"
 
 bool report_can_summarize(enum report_format format)
 {
