@@ -7,7 +7,7 @@
  * self-contained: no network and no script is needed.
  *
  * The page is made from many short snapshots, so that no read transaction stays open for long.
- * Takes memory for the groups shown and for the sums of folders (page/folders.h). Linear in
+ * Takes memory for the groups shown and for the sums of folders (page/tallies.h). Linear in
  * files. One thread makes a page; several threads can each make one.
  */
 

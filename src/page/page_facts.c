@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "page/page_facts.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +18,7 @@
 #include "index/scan.h"
 #include "index/source.h"
 #include "page/page.h"
+#include "page/page_parts.h"
 
 /* ---- unreadable facts ----------------------------------------------------------------------- */
 

@@ -35,10 +35,6 @@ struct thumbnails {
  * is no picture, or is not decoded in time, appends nothing and returns 0. */
 MUST_CHECK int thumbnail_make(void *context, uint64_t file, struct bytes *picture);
 
-/* Returns the kind of picture by the first bytes of an open file, as gdk-pixbuf names it, or
- * NULL. */
-const char *thumbnail_kind(int fd);
-
 /* If argv[0] is this name, the program is a decoder. */
 #define THUMBNAIL_PROGRAM "twinfs-thumbnail"
 

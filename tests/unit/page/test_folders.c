@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "page/folders.h"
+#include "page/tallies.h"
 #include "unit_test.h"
 
 /* Folder n is in folder n / 10. Folders 1 to 9 are roots. */

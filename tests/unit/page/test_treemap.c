@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/attributes.h"
-#include "page/treemap.h"
+#include "page/page_parts.h"
 #include "unit_test.h"
 
 /* Part of a pixel that is not visible. */
