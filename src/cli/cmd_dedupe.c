@@ -20,8 +20,6 @@
 #include "index/blocks.h"
 #include "index/query.h"
 #include "partial/partial.h"
-#include "partial/print.h"
-#include "partial/sharing.h"
 
 enum {
 	OPT_PARTIAL = OPTION_ID_ACT,

@@ -25,7 +25,7 @@
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"
-#include "partial/block_reader.h"
+#include "partial/blocks.h"
 #include "partial/files.h"
 #include "scan/disk_fetch.h"
 #include "scan/disk_seeks.h"

@@ -7,11 +7,11 @@
  *	files of the index
  *	   |  hashes from the index (index/blocks.h), or of blocks that are read
  *	   v
- *	block_table.h      blocks with equal hashes are a class
- *	runs.h             adjacent blocks that are equal at two places
+ *	blocks.h	   blocks with equal hashes are a class
+ *			   adjacent blocks that are equal at two places
  *			   without what is shared already
  *	   v
- *	sharing.h          FIDEDUPERANGE: the kernel compares all bytes under its locks
+ *	sharing.c	   FIDEDUPERANGE: the kernel compares all bytes under its locks
  *
  * A hash only nominates: two ranges share blocks only after the kernel found them equal. No name,
  * byte or time stamp changes, so there is no journal. After an interruption a part of the runs is
@@ -22,10 +22,11 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/output.h"
 #include "base/progress.h"
-#include "partial/block_table.h"
+#include "choose/report.h"
+#include "partial/blocks.h"
 #include "partial/files.h"
-#include "partial/runs.h"
 #include "scan/ingest.h"
 
 struct catalog;
@@ -78,5 +79,41 @@ MUST_CHECK int partial_plan(struct partial *partial);
 /* Finds the runs to share again, without the files of the table that were dropped since. Returns as
  * partial_plan(), but logs nothing. On failure, partial->planned stays. */
 MUST_CHECK int partial_plan_again(struct partial *partial);
+
+/* ---- printing ------------------------------------------------------------------------------- */
+
+/* Returns whether runs can be printed in the format: it has offsets. */
+bool partial_can_print(enum report_format format);
+
+/* Prints the runs of a plan in their order. For the main thread.
+ *
+ * format	one that partial_can_print()
+ * shown	the path of each source as the user wrote it, for the format text; other formats
+ *		have absolute paths
+ *
+ * Returns 0, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int partial_print(const struct partial *partial, enum report_format format,
+			     const char *const *shown, struct output *output);
+
+/* ---- sharing -------------------------------------------------------------------------------- */
+
+/* Shares the runs of a plan. For the main thread, which starts further threads: each takes the next
+ * run.
+ *
+ * A source that cannot be read any more, or has changed, would cost the runs of all files that are
+ * equal to it. So the rest is planned again without it, and shared. */
+
+struct sharing_result {
+	struct partial_count shared;
+	/* Runs of the last plan: */
+	struct partial_count differing; /* changed since the blocks were hashed */
+	struct partial_count refused; /* failures; each file was logged once */
+	bool is_full; /* stopped, as the disk is full */
+};
+
+/* Shares the runs of partial->runs, and takes them off partial->planned. Counts bad sources in
+ * partial->failed and partial->changed. Returns 0, -EINTR if stop_requested(), or another
+ * -errno. */
+MUST_CHECK int sharing_run(struct partial *partial, struct sharing_result *result);
 
 #endif

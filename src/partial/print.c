@@ -10,8 +10,6 @@
  * row/json_path.h.
  */
 
-#include "partial/print.h"
-
 #include <errno.h>
 #include <inttypes.h>
 

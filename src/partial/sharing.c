@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "partial/sharing.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,9 +14,9 @@
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/threads.h"
-#include "partial/block_table.h"
+#include "partial/blocks.h"
 #include "partial/files.h"
-#include "partial/runs.h"
+#include "partial/partial.h"
 
 /* ---- grow ----------------------------------------------------------------------------------- */
 

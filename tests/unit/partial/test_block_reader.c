@@ -5,8 +5,7 @@
 #include "base/hash.h"
 #include "base/spool.h"
 #include "folder.h"
-#include "partial/block_reader.h"
-#include "partial/block_table.h"
+#include "partial/blocks.h"
 #include "unit_test.h"
 
 #define BITS 12U

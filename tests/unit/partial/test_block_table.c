@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "partial/block_table.h"
+#include "partial/blocks.h"
 #include "unit_test.h"
 
 #define BITS 12U

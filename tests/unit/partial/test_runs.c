@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "partial/runs.h"
+#include "partial/blocks.h"
 #include "unit_test.h"
 
 #define BITS 12U

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PARTIAL_BLOCK_TABLE_H
-#define PARTIAL_BLOCK_TABLE_H
+#ifndef PARTIAL_BLOCKS_H
+#define PARTIAL_BLOCKS_H
 
 /* The blocks of all files, and the classes of blocks with equal hashes.
  *
@@ -113,5 +113,94 @@ bool block_table_has(const struct block_table *table, uint32_t number);
 /* Returns the bytes of count adjacent blocks: fewer than those of the blocks at the end of the
  * file. */
 uint64_t block_table_bytes(const struct block_table *table, uint32_t number, uint32_t count);
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+/* Runs of equal blocks. Pure code, one thread.
+ *
+ * Each block that can share the space of an earlier block is in one run as a destination. The
+ * source of a run is never the destination of another run. So the runs can be shared in any order,
+ * and at the same time: no sharing takes the space away from a file that shared it before.
+ *
+ *	blocks	A B C D   A B C D   x B C D
+ *	runs	sources   <- 1 --   <- 2 -     both have the sources in the first range
+ *
+ * The search is that of Lempel and Ziv (1977): the longest earlier match of each place, then the
+ * place behind it. A match is extended backwards to blocks that are in no run. Each block takes at
+ * most RUN_CANDIDATES comparisons for each block of the match.
+ */
+
+/* Highest number of equal blocks whose surroundings are compared with those of a block. If more are
+ * equal, half of them are the first ones of their class, and half of them the last ones before the
+ * block. So runs can be shorter than the longest ones, but each block has its place in a run. */
+#define RUN_CANDIDATES 64U
+
+struct block_run {
+	uint32_t source, destination; /* numbers of their first blocks in the table */
+	uint32_t count; /* of blocks */
+};
+
+struct run_list {
+	struct block_run *list;
+	size_t count, capacity;
+};
+
+void run_list_free(struct run_list *runs);
+#define CLEANUP_RUN_LIST CLEANUP(run_list_free)
+
+/* Appends a run. Returns 0 or -ENOMEM. */
+MUST_CHECK int run_list_add(struct run_list *runs, const struct block_run *run);
+
+/* Finds the runs of a table with classes, in the order of their destinations.
+ *
+ * min_blocks	shorter matches are left out. A match can be shared as several runs, as its source
+ *		can be in several places; these runs can be shorter.
+ *
+ * Returns 0, -EINTR if stop_requested(), or -ENOMEM. */
+MUST_CHECK int runs_find(const struct block_table *table, uint32_t min_blocks,
+			 struct run_list *runs);
+
+/* Returns the bytes of a run. */
+uint64_t run_bytes(const struct block_table *table, const struct block_run *run);
+
+/* Sorts runs by length, the longest first, then by destination. */
+void runs_sort(struct run_list *runs);
+
+/* ---- reading files -------------------------------------------------------------------------- */
+
+/* Reads a file and hashes its blocks. Holes are not read, and blocks with zeros only are not
+ * hashed. Not shared between threads. */
+
+/* Outcome: the file has another size than was expected. */
+enum {
+	BLOCK_READER_CHANGED = 1
+};
+
+struct block_reader {
+	unsigned int block_bits;
+	uint8_t *buffer;
+	size_t buffer_bytes;
+	uint64_t *hashes; /* of the batch that is being read */
+	uint32_t count;
+	uint64_t first; /* number of the first block of the batch, a multiple of BLOCK_BATCH */
+	/* Takes the hashes of a batch; a batch with zeros only is left out. Returns 0 or -errno. */
+	int (*take)(void *context, uint64_t first, const uint64_t *hashes, uint32_t count);
+	/* Called after each read, with the number of bytes since the last call; holes count. */
+	void (*progress)(void *context, uint64_t bytes);
+	void *context;
+};
+
+/* Allocates the buffers. Returns 0 or -ENOMEM; the caller must call block_reader_deinit(). */
+MUST_CHECK int block_reader_init(struct block_reader *reader, unsigned int block_bits);
+void block_reader_deinit(struct block_reader *reader);
+
+/* Reads an open file of size bytes. Returns 0, BLOCK_READER_CHANGED, -EINTR if stop_requested(),
+ * the result of take(), or another -errno. */
+MUST_CHECK int block_reader_read(struct block_reader *reader, int fd, uint64_t size);
+
+/* Adds the hash of a block, in ascending order of blocks. block_reader_flush() passes the last
+ * batch to take(). block_reader_read() calls both. */
+MUST_CHECK int block_reader_add(struct block_reader *reader, uint64_t block, uint64_t hash);
+MUST_CHECK int block_reader_flush(struct block_reader *reader);
 
 #endif
