@@ -12,20 +12,21 @@
  * 5. The target is flushed to disk.
  * 6. If no name failed, the staging folder is removed, and flags such as "immutable" are set.
  *
- * Each copied file is made in the staging folder (backup/staging.h), so that an interrupted restore
- * can be resumed. Symlinks in the backup and in the target are not followed. */
+ * Each copied file is made in the staging folder (backup/restoring.h), so that an interrupted
+ * restore can be resumed. Symlinks in the backup and in the target are not followed. */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
 #include "base/metadata.h"
 #include "base/progress.h"
+#include "base/text_list.h"
 #include "index/own.h"
 
-struct restore_only;
-
-/* Name of the staging folder in the target (backup/staging.h). A number is appended if the name is
- * in use (backup/staging.h). */
+/* Name of the staging folder in the target (backup/restoring.h). A number is appended if the name
+ * is in use. */
 #define RESTORE_FOLDER STAGING_NAME
 #define RESTORE_FOLDER_SIZE (sizeof(RESTORE_FOLDER) + 8)
 
@@ -60,5 +61,41 @@ struct restore_result {
 /* Restores the tree and fills in the result. Returns 0 if the restore reached its end, even if
  * names failed. Returns -EINTR if stop_requested(), or another -errno. Failures are logged. */
 MUST_CHECK int restore_run(const struct restore_settings *settings, struct restore_result *result);
+
+/* ---- selected names ------------------------------------------------------------------------- */
+
+/* The names that a restore brings back, if not all: some paths, and everything below them. Paths
+ * are those of a manifest. One thread. */
+
+struct restore_only {
+	struct text_list paths; /* none: all names */
+	bool *found; /* for each path: restore_only_note() met it */
+	size_t found_capacity;
+};
+
+void restore_only_free(struct restore_only *only);
+
+/* Adds a path. Slashes at its end are ignored. Returns 0, -EINVAL if no manifest can have the path,
+ * or -ENOMEM. */
+MUST_CHECK int restore_only_add(struct restore_only *only, const char *path);
+
+enum restore_part {
+	RESTORE_NOTHING, /* of the path and of all names below it */
+	RESTORE_ABOVE, /* the path is a directory above a path to restore */
+	RESTORE_WHOLE, /* the path and everything below it */
+};
+
+/* Returns what of a path is restored. "" is the root. */
+enum restore_part restore_only_part(const struct restore_only *only, const void *path,
+				    size_t length);
+
+/* Notes that a path exists. */
+void restore_only_note(struct restore_only *only, const void *path, size_t length);
+
+/* Returns a path that was not noted and does not exist in the backup, or NULL.
+ *
+ * backup	an open directory
+ */
+const char *restore_only_find_missing(const struct restore_only *only, int backup);
 
 #endif

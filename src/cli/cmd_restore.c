@@ -5,7 +5,6 @@
 
 #include "backup/backup_check.h"
 #include "backup/restore.h"
-#include "backup/restore_only.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"

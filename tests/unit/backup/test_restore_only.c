@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup/restore_only.h"
+#include "backup/restore.h"
 #include "folder.h"
 #include "unit_test.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "backup/restore.h"
-#include "backup/staging.h"
+#include "backup/restoring.h"
 #include "folder.h"
 #include "unit_test.h"
 
