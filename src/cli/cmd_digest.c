@@ -12,7 +12,6 @@
 #include "fleet/digesting.h"
 #include "fleet/file_list.h"
 #include "fleet/row_set.h"
-#include "fleet/wanted_files.h"
 #include "index/catalog.h"
 
 enum {

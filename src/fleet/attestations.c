@@ -21,7 +21,7 @@
 #include "base/sort.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
-#include "fleet/output_folder.h"
+#include "fleet/row_set.h"
 #include "row/fields.h"
 #include "row/json_text.h"
 

@@ -126,4 +126,16 @@ MUST_CHECK int row_set_commit(struct row_set *set, const struct row_set_figures 
 void row_set_deinit(struct row_set *set);
 #define CLEANUP_ROW_SET CLEANUP(row_set_deinit)
 
+/* ---- the folder of a set -------------------------------------------------------------------- */
+
+/* The folder of --output=DIR. For one thread. */
+
+/* Opens the folder, in which this process can make files. Makes it if it is missing; the new name
+ * is then on the disk. Sets *made to whether it was made. Returns a descriptor, which the caller
+ * closes, or -errno. Logs nothing. */
+MUST_CHECK int output_folder_open(const char *path, bool *made);
+
+/* Returns what the user can do about a failure to write to the folder, or NULL. */
+const char *output_folder_remedy(int error);
+
 #endif
