@@ -33,7 +33,7 @@
 #define TWINFS_INDEX_PARTS "equal-parts"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
-/* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other
+/* Records of completed acts, a JSON line for each file; see src/act/act_log.h. Unlike the other
  * files, this one cannot be made anew. */
 #define TWINFS_INDEX_LOG "acts.log"
 /* The order of the acts: in the folder with the indexes, or in an index in another place; see

@@ -17,7 +17,7 @@
  *	lease		A read lease on each file blocks a program that opens the file for writing.
  *			The act detects such a program (act/held.h).
  *	sync		The kept file and its name are on the disk before the copy loses its name
- *			(act/durable.h).
+ *			(act/held.h).
  *	comparison	All bytes of both files are compared.
  *	quarantine	The copy is renamed to a private name in its own directory, and must still
  *			be the compared inode under that name. A link exchanges its name with the

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -20,7 +20,6 @@
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
-#include "act/record.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/hash.h"

@@ -70,7 +70,7 @@ struct intent {
 	/* absolute path of the copy's bytes in a rescue folder; NULL: none */
 	const char *saved;
 	struct mount_identity saved_mount; /* of the rescue folder; path NULL: unknown */
-	/* for the log, if the act is done: act/record.h as JSON; NULL: the act has no record */
+	/* for the log, if the act is done: act/act_log.h as JSON; NULL: the act has no record */
 	const char *record;
 	struct root_identity root; /* of the source */
 	struct mount_identity mount; /* of the copy; path NULL: the copy is on the source's mount */

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/act_log.h"
 #include "act/file_copy.h"
 #include "act/folder_check.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
-#include "act/record.h"
 #include "act/trash.h"
 #include "base/attributes.h"
 #include "base/descriptor.h"

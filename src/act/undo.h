@@ -2,7 +2,7 @@
 #ifndef ACT_UNDO_H
 #define ACT_UNDO_H
 
-/* Undo of acts that were done, by their records (act/record.h). Undo of interrupted acts is in
+/* Undo of acts that were done, by their records (act/act_log.h). Undo of interrupted acts is in
  * act/recovery.h.
  *
  *	removal		The content is copied from the kept file, or from another file that has it,
@@ -24,7 +24,7 @@
 
 #include <stdbool.h>
 
-#include "act/record.h"
+#include "act/act_log.h"
 #include "base/attributes.h"
 
 struct journal;

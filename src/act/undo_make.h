@@ -7,12 +7,11 @@
 
 #include <stdbool.h>
 
-#include "act/durable.h"
+#include "act/act_log.h"
 #include "act/file_copy.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
-#include "act/record.h"
 #include "act/undo.h"
 #include "base/attributes.h"
 #include "base/metadata.h"

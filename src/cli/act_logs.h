@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "act/act_log.h"
-#include "act/record.h"
 #include "act/recovery.h"
 #include "base/attributes.h"
 #include "base/output.h"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "act/act_log.h"
-#include "act/record.h"
 #include "act/undo.h"
 #include "base/attributes.h"
 #include "base/bytes.h"

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include "act/act_log.h"
-#include "act/record.h"
 #include "files.h"
 
 static struct record example(const struct xattrs *xattrs)
