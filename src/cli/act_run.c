@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/act_run.h"
-
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include "base/stop.h"
 #include "choose/figures.h"
 #include "choose/stays.h"
+#include "cli/acting.h"
 #include "cli/current_index.h"
 #include "index/catalog.h"
 #include "index/source_change.h"

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/act_log.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
@@ -23,11 +23,11 @@
 #include "choose/plan.h"
 #include "choose/question.h"
 #include "choose/stays.h"
-#include "cli/act_run.h"
+#include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/current_index.h"
-#include "cli/list_print.h"
 #include "cli/paths.h"
+#include "cli/selection.h"
 #include "index/catalog.h"
 #include "index/mount_table.h"
 #include "index/operands.h"
@@ -142,10 +142,6 @@ enum {
 	PREPARED_MISSPELLED = 1,
 };
 
-/* Prints the plan of a dry run. Returns the exit status. */
-enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *acting,
-				const struct current_index *index);
-
 static void prepared_free(struct prepared *prepared)
 {
 	act_plan_free(&prepared->plan);
@@ -236,8 +232,9 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 	return 0;
 }
 
-enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *acting,
-				const struct current_index *index)
+/* Prints the plan of a dry run. Returns the exit status. */
+static enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *acting,
+				       const struct current_index *index)
 {
 	AUTO_FREE const char **shown = shown_paths_find(index);
 	struct report report = {.sources = index->sources,
@@ -745,4 +742,132 @@ enum twinfs_exit acting_main(struct acting *acting, const struct option_table *t
 	if (r != 0)
 		return options_exit(r);
 	return acting_run(acting, table, argv + operands, (size_t)(argc - operands));
+}
+
+/* ---- link ------------------------------------------------------------------------------------ */
+
+enum {
+	OPT_SYMBOLIC = OPTION_ID_ACT,
+	OPT_RELATIVE,
+	OPT_FORCE_METADATA,
+};
+
+static const struct option_spec link_options[] = {
+	{
+		.name = "symbolic",
+		.letter = 's',
+		.help = "make symbolic links with absolute paths instead of hard links",
+		.id = OPT_SYMBOLIC,
+	},
+	{
+		.name = "relative",
+		.letter = 'r',
+		.help = "with --symbolic: use paths relative to the link",
+		.id = OPT_RELATIVE,
+	},
+	{
+		.name = "force-metadata",
+		.help = "also link copies that differ from the kept copy in owner, mode or "
+			"extended attributes, which are lost; with --symbolic, also where fewer "
+			"users can reach the kept copy",
+		.id = OPT_FORCE_METADATA,
+	},
+	{0},
+};
+
+static int link_apply(void *context, int id, const char *value)
+{
+	struct acting *acting = context;
+
+	switch (id) {
+	case OPT_SYMBOLIC:
+		acting->act.kind = ACT_SYMLINK;
+		return 0;
+	case OPT_RELATIVE:
+		acting->act.relative = true;
+		return 0;
+	case OPT_FORCE_METADATA:
+		acting->act.force_metadata = true;
+		return 0;
+	default:
+		return acting_apply(acting, id, value);
+	}
+}
+
+static const struct option_table link_table = {
+	.command = "twinfs link",
+	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
+	.summary = "Replaces each redundant copy by a hard link to the kept copy. Its path leads "
+		   "to the content at every moment, and both files are compared again, byte by "
+		   "byte, before the copy is removed. Linked files share the owner, mode and times "
+		   "of the kept copy; a write to one changes all.",
+	.options = {acting_options, link_options, filter_options, keep_option, rule_options,
+		    scan_options, walk_options, files_option, index_option, message_options},
+	.apply = link_apply,
+};
+
+enum twinfs_exit cmd_link(int argc, char *argv[])
+{
+	CLEANUP_ACTING struct acting acting;
+
+	acting_init(&acting, ACT_LINK, "link", "linked");
+	return acting_main(&acting, &link_table, argc, argv);
+}
+
+/* ---- move ------------------------------------------------------------------------------------ */
+
+static const struct option_table move_table = {
+	.command = "twinfs move",
+	.usage = {"SOURCE|FILE... FOLDER", "MOUNTPOINT FOLDER"},
+	.summary =
+		"Moves redundant copies into FOLDER, with the paths that they have in "
+		"redundant/ of a view. Each copy is compared with the kept copy again first. "
+		"FOLDER must be outside of all sources. Existing files in it are never replaced.",
+	.options = {acting_options, folders_option, filter_options, keep_option, rule_options,
+		    scan_options, walk_options, files_option, index_option, message_options},
+	.apply = acting_apply,
+};
+
+/* Makes the path of the folder absolute and resolves its symlinks. Returns 0 or -ENOENT, logged. */
+static int find_folder(const char *given, char **folder)
+{
+	struct stat status;
+
+	*folder = realpath(given, NULL);
+	if (*folder && stat(*folder, &status) == 0 && S_ISDIR(status.st_mode))
+		return 0;
+	log_error("cannot move copies to %s: %s; create the folder first", quote_path(given),
+		  error_text(*folder ? ENOTDIR : errno));
+	return -ENOENT;
+}
+
+/* Returns what is wrong with the number of operands, or NULL. A plan names its sources itself. */
+static const char *find_fault(const struct acting *acting, int operand_count)
+{
+	bool named = acting->plan_file || acting->common.index.names_from;
+
+	if (operand_count == 0)
+		return "no FOLDER given";
+	return operand_count == 1 && !named
+		       ? "no SOURCE or no FOLDER given; the FOLDER is the last operand"
+		       : NULL;
+}
+
+enum twinfs_exit cmd_move(int argc, char *argv[])
+{
+	CLEANUP_ACTING struct acting acting;
+	AUTO_FREE char *folder = NULL;
+	int operands;
+	int r;
+
+	acting_init(&acting, ACT_MOVE, "move", "moved");
+	r = options_parse(&move_table, argc, argv, &acting, &operands);
+	if (r == 0)
+		r = usage_check(&move_table, find_fault(&acting, argc - operands));
+	if (r != 0)
+		return options_exit(r);
+	if (find_folder(argv[argc - 1], &folder) < 0)
+		return TWINFS_EXIT_FAILED;
+	acting.act.destination = folder;
+	return acting_run(&acting, &move_table, argv + operands, (size_t)(argc - operands - 1));
 }

@@ -6,12 +6,15 @@
  * result. For the main thread.
  */
 
+#include <stdint.h>
+
 #include "act/act.h"
+#include "base/attributes.h"
 #include "base/numbers.h"
 #include "choose/report.h"
 #include "cli/common_options.h"
-#include "cli/filter_options.h"
-#include "cli/rule_options.h"
+#include "cli/current_index.h"
+#include "cli/selection.h"
 #include "twinfs/exit.h"
 
 /* The first id of the options of a single command, above those of acting_options. */
@@ -65,5 +68,26 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
  * Returns the exit status. */
 enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,
 			     char *argv[]);
+
+/* ---- the act --------------------------------------------------------------------------------- */
+
+/* Carries out an act that the user has confirmed: progress, messages about each copy that is left
+ * alone, the result, and the exit status. For the main thread. */
+
+struct act_work {
+	uint64_t names; /* to act upon */
+	/* Adds all of them to the act, until stop_requested(). Returns 0, or another result of
+	 * act_add(), which ends the work. */
+	int (*add_all)(void *context, struct act *act);
+	void *context;
+};
+
+/* Does the work. Returns the exit status; failures are logged. */
+enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
+			 const struct act_work *work);
+
+/* Updates the index if the act has emptied a source. Without the update, the next scan would refuse
+ * the empty source. A mounted view updates its index itself. Returns 0 or -errno, logged. */
+MUST_CHECK int act_run_update_emptied(struct current_index *index);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/check_contents.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +6,7 @@
 #include "base/hash.h"
 #include "base/spool.h"
 #include "base/stop.h"
-#include "cli/check_print.h"
+#include "cli/check.h"
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/check_names.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -9,6 +7,7 @@
 #include "base/descriptor.h"
 #include "base/filesystem.h"
 #include "base/stop.h"
+#include "cli/check.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

@@ -13,8 +13,6 @@
  *	...], "summary": {...}}
  */
 
-#include "cli/check_print.h"
-
 #include <inttypes.h>
 
 #include <jansson.h>
@@ -23,6 +21,7 @@
 #include "base/text.h"
 #include "choose/figures.h"
 #include "choose/format.h"
+#include "cli/check.h"
 #include "index/group_name.h"
 #include "index/source.h"
 #include "row/json_path.h"

@@ -11,7 +11,6 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/current_index.h"
-#include "cli/index_print.h"
 #include "cli/missing_from.h"
 #include "cli/paths.h"
 #include "index/source.h"

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/index_print.h"
+#include "cli/current_index.h"
 #include "index/query.h"
 #include "scan/completeness.h"
 

@@ -12,8 +12,10 @@
 #include "base/numbers.h"
 #include "base/output.h"
 #include "base/path.h"
+#include "base/spool.h"
 #include "cli/known_index.h"
 #include "index/mount_table.h"
+#include "index/operands.h"
 #include "index/query.h"
 #include "index/scan_settings.h"
 #include "index/source.h"
@@ -684,7 +686,7 @@ enum twinfs_exit current_index_status(const struct current_index *index, uint64_
 
 /* ---- reclaimable bytes after other sharing ------------------------------------------ */
 
-static int explain(const struct current_index *index, int result)
+static int explain_remap(const struct current_index *index, int result)
 {
 	if (result < 0)
 		log_error("cannot update in the index %s what can be freed: %s",
@@ -694,7 +696,7 @@ static int explain(const struct current_index *index, int result)
 
 int index_remap_begin(const struct current_index *index)
 {
-	return explain(index, index->served ? 0 : mapping_begin_again(index->catalog));
+	return explain_remap(index, index->served ? 0 : mapping_begin_again(index->catalog));
 }
 
 static int remap_own(struct current_index *index)
@@ -751,5 +753,118 @@ int index_remap(struct current_index *index)
 
 	if (r == 0)
 		r = remap_views(index);
-	return explain(index, r);
+	return explain_remap(index, r);
+}
+
+/* ---- the sources as the user wrote them ----------------------------------------------------- */
+
+/* Returns the given path that leads to a source, or the path of the source. */
+static const char *find_given(const struct current_index *index, const char *source)
+{
+	for (size_t i = 0; i < index->given_count; i++) {
+		AUTO_FREE char *absolute = realpath(index->given[i], NULL);
+
+		if (absolute && strcmp(absolute, source) == 0)
+			return index->given[i];
+	}
+	return source;
+}
+
+/* Returns the path of the folder of the operands relative to the current folder, if the user gave
+ * all names so and it is in the current folder. */
+static const char *find_relative(const struct operands *operands, const char *source)
+{
+	AUTO_FREE char *here = operands->relative ? realpath(".", NULL) : NULL;
+	const char *below = here ? path_below(source, here) : NULL;
+
+	if (!below)
+		return source;
+	return *below ? below : ".";
+}
+
+const char **shown_paths_find(const struct current_index *index)
+{
+	const struct sources *sources = index->sources;
+	const char **shown = calloc(sources->count + 1, sizeof(*shown));
+
+	for (size_t i = 0; shown && i < sources->count; i++)
+		shown[i] = sources->operands
+				   ? find_relative(sources->operands, sources->list[i].path)
+				   : find_given(index, sources->list[i].path);
+	return shown;
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+struct destination {
+	int fd;
+	int spool; /* for fd; -1: none */
+};
+
+/* Prints to a file, or to a spool for it. */
+static int print_to(const struct index_printer *printer, struct current_index *index,
+		    struct destination to, enum twinfs_exit *status)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_OUTPUT struct output output;
+	int r;
+
+	output_init(&output, to.spool >= 0 ? to.spool : to.fd);
+	output.terminal = isatty(to.fd) == 1;
+	r = printer->whole ? current_index_begin_whole(index, &reader)
+			   : catalog_read_begin(index->catalog, &reader);
+	if (r == 0)
+		r = printer->print(printer->context, index, reader, &output, status);
+	return r < 0 ? r : output_flush(&output);
+}
+
+/* Prints into a temporary file first. Without the file, a snapshot of the daemon's index would stay
+ * open for as long as a pager shows the output. */
+static int print_through_spool(const struct index_printer *printer, struct current_index *index,
+			       enum twinfs_exit *status)
+{
+	AUTO_CLOSE int spool = spool_open();
+	int r;
+
+	if (spool < 0)
+		return spool;
+	r = print_to(printer, index, (struct destination){STDOUT_FILENO, spool}, status);
+	return r < 0 ? r : spool_copy(spool, STDOUT_FILENO);
+}
+
+/* Logs a failure. A closed pipe and an interrupt are not logged. */
+static void explain(const struct index_printer *printer, int result)
+{
+	if (result == -EPIPE)
+		log_mark_reported(); /* the reader closed the pipe on purpose */
+	else if (result == -EUCLEAN)
+		log_error("cannot print the %s: the index is damaged; run 'twinfs scan' to rebuild "
+			  "it",
+			  printer->noun);
+	else if (result != -EINTR && result != -EXDEV)
+		log_error("cannot print the %s: %s", printer->noun, error_text(result));
+}
+
+enum twinfs_exit index_print(const struct index_printer *printer, struct current_index *index)
+{
+	return index_print_to(printer, index, STDOUT_FILENO);
+}
+
+enum twinfs_exit index_print_to(const struct index_printer *printer, struct current_index *index,
+				int fd)
+{
+	enum twinfs_exit status = TWINFS_EXIT_COMPLETE;
+	int r;
+
+	if (index->served && fd == STDOUT_FILENO)
+		r = print_through_spool(printer, index, &status);
+	else
+		r = print_to(printer, index, (struct destination){fd, -1}, &status);
+	if (!index->served)
+		catalog_judge(index->catalog, r);
+	if (r < 0) {
+		explain(printer, r);
+		return TWINFS_EXIT_FAILED;
+	}
+	return current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : status;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
+#include "base/output.h"
 #include "index/source.h"
 #include "scan/index_settings.h"
 #include "scan/indexing.h"
@@ -122,8 +123,6 @@ enum twinfs_exit current_index_status(const struct current_index *index, uint64_
 /* The figures of reclaimable bytes after files share other extents than before. For the main
  * thread. */
 
-struct current_index;
-
 /* Notes in the index, unless another process maintains it, that the extents of all groups have to
  * be mapped again. Called before files share other extents, as the process can be killed meanwhile.
  * Returns 0 or -errno, logged. */
@@ -133,5 +132,36 @@ MUST_CHECK int index_remap_begin(const struct current_index *index);
  * of views with these sources do the same in their indexes. A view that does not answer keeps its
  * figures. Returns 0, also after stop_requested(), or -errno, logged. */
 MUST_CHECK int index_remap(struct current_index *index);
+
+/* Finds the sources as the user wrote them: for each source the first given path that leads to it,
+ * or its absolute path if none does. Paths are printed in this form.
+ * Returns a list that the caller frees, or NULL if memory is short. The paths in the list are
+ * borrowed from the index. */
+MUST_CHECK const char **shown_paths_find(const struct current_index *index);
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+/* Prints from a current index, in one snapshot. For the main thread; all pointers are borrowed. */
+
+struct catalog_reader;
+
+struct index_printer {
+	const char *noun; /* of the output, for messages: "list" */
+	/* Prints everything. If the result is incomplete, sets *status and logs a warning. Returns
+	 * 0, -EXDEV (logged) if an option is refused, or another -errno. Need not return errors of
+	 * output, which stores them. */
+	int (*print)(void *context, const struct current_index *index,
+		     struct catalog_reader *reader, struct output *output,
+		     enum twinfs_exit *status);
+	void *context;
+	bool whole; /* the result must have all files: current_index_begin_whole() */
+};
+
+/* Prints to stdout. Returns the exit status. Failures are logged, except -EPIPE and -EINTR. */
+enum twinfs_exit index_print(const struct index_printer *printer, struct current_index *index);
+
+/* Prints to an open file, like index_print(). */
+enum twinfs_exit index_print_to(const struct index_printer *printer, struct current_index *index,
+				int fd);
 
 #endif

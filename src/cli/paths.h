@@ -12,8 +12,6 @@
 #include "base/output.h"
 #include "cli/common_options.h"
 
-struct current_index;
-
 /* Finds the mount point of the view that contains a path. If the path is a symlink, it is not
  * followed. Sets *mount_point, which the caller frees, or to NULL if the path is in no view.
  * Returns 0 or -errno. */
@@ -31,12 +29,6 @@ enum path_ending {
 
 /* Prints a path, quoted if the output is a terminal (output_name). */
 void path_print(struct output *output, enum path_ending ending, const char *path, size_t length);
-
-/* Finds the sources as the user wrote them: for each source the first given path that leads to it,
- * or its absolute path if none does. Paths are printed in this form.
- * Returns a list that the caller frees, or NULL if memory is short. The paths in the list are
- * borrowed from the index. */
-MUST_CHECK const char **shown_paths_find(const struct current_index *index);
 
 /* The settings of the commands that print paths. */
 struct path_settings {

@@ -15,7 +15,7 @@
 /* ---- daemon settings ----------------------------------------------------------------- */
 
 /* Settings of a served view. The options of the mount command set these fields
- * (cli/mount_settings.h). Constant while the daemon runs. */
+ * (cli/cmd_mount.h). Constant while the daemon runs. */
 
 struct daemon_settings {
 	const char *mount_point; /* as given, for messages */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "cli/moment.h"
+#include "cli/common_options.h"
 #include "unit_test.h"
 
 static void assert_parsed(const char *text, uint64_t expected)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/moment.h"
+#include "cli/common_options.h"
 #include "unit_test.h"
 
 static const struct timespec now = {.tv_sec = 1700000000, .tv_nsec = 5};

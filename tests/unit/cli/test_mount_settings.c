@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "capture.h"
-#include "cli/mount_settings.h"
+#include "cli/cmd_mount.h"
 #include "unit_test.h"
 
 #define WORDS_MAX 16

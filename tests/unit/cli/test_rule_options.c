@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture.h"
-#include "cli/rule_options.h"
+#include "cli/selection.h"
 #include "index/fixture.h"
 #include "index/source.h"
 

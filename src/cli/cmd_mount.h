@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_MOUNT_SETTINGS_H
-#define CLI_MOUNT_SETTINGS_H
+#ifndef CLI_CMD_MOUNT_H
+#define CLI_CMD_MOUNT_H
 
 /* The settings of mount: from its own command line, or from mount(8) through mount.fuse.twinfs, and
  * in both cases from the items of -o. For the main thread.
