@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+
+#ifdef ZSTD_KNOWN
 #include <zstd.h>
+#endif
 
 #include "base/array.h"
 #include "base/bytes.h"
@@ -20,9 +23,6 @@
 #include "base/new_file.h"
 #include "base/numbers.h"
 #include "row/json_text.h"
-
-#ifdef ZSTD_KNOWN
-#endif
 
 #define SET_MANIFEST "manifest.json"
 #define SET_NEW_MANIFEST "manifest.json.new"
@@ -302,9 +302,6 @@ struct part_file_facts {
 	char sha256[SHA256_DIGITS + 1]; /* of the file as it is on the disk */
 };
 
-#ifdef ZSTD_KNOWN
-#endif
-
 /* Number of bytes that are written at once. */
 #define WRITE_BYTES (256UL << 10)
 
@@ -402,7 +399,7 @@ static int begin_frame(struct part_file *part)
 	return 0;
 }
 
-int part_file_add(struct part_file *part, const void *data, size_t length)
+static int part_file_add(struct part_file *part, const void *data, size_t length)
 {
 	int r = bytes_append(&part->waiting, data, length);
 
