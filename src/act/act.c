@@ -9,12 +9,12 @@
 
 #include "act/one_act.h"
 #include "act/recovery.h"
-#include "base/arena.h"
 #include "base/descriptor.h"
 #include "base/extents.h"
+#include "base/filesystem.h"
 #include "base/kernel.h"
 #include "base/log.h"
-#include "base/overlay_layer.h"
+#include "base/memory.h"
 #include "base/stop.h"
 
 /* Acts in a batch. One sync of the journal, which waits for the disk, is enough for all of them. */

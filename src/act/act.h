@@ -44,7 +44,6 @@
 
 #include "base/attributes.h"
 #include "base/hash.h"
-#include "base/sha256.h"
 #include "index/emptied_place.h"
 #include "index/source.h"
 

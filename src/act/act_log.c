@@ -24,7 +24,6 @@
 #include "index/store/index_files.h"
 #include "row/fields.h"
 #include "row/json_text.h"
-#include "row/json_xattrs.h"
 #include "twinfs/format.h"
 
 /* ---- records -------------------------------------------------------------------------------- */

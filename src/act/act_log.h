@@ -10,13 +10,12 @@
 #include <time.h>
 
 #include "act/place.h"
+#include "base/array.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/number_set.h"
-#include "base/sha256.h"
-#include "base/text_list.h"
-#include "base/xattrs.h"
+#include "base/metadata.h"
+#include "base/text.h"
 
 /* ---- records -------------------------------------------------------------------------------- */
 

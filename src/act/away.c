@@ -28,7 +28,6 @@
 #include "base/descriptor.h"
 #include "base/kernel.h"
 #include "base/metadata.h"
-#include "base/xattrs.h"
 #include "index/filesystem.h"
 #include "index/source.h"
 

@@ -7,10 +7,10 @@
 #include <sys/sysmacros.h>
 
 #include "act/one_act.h"
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/metadata.h"
 #include "base/path.h"
 #include "index/filesystem.h"

@@ -14,7 +14,6 @@
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/metadata.h"
-#include "base/xattrs.h"
 
 static int copy_all_bytes(int from, int to, bool save)
 {

@@ -20,11 +20,11 @@
 #include "base/filesystem.h"
 #include "base/hash.h"
 #include "base/kernel.h"
+#include "base/metadata.h"
 #include "base/numbers.h"
 #include "base/path.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "base/xattrs.h"
 #include "index/managed.h"
 
 /* ---- the pair ------------------------------------------------------------------------- */

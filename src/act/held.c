@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/filesystem.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/numbers.h"
-#include "base/sha256.h"
 #include "index/source.h"
 
 /* Interval at which held_wait_for_writer() checks for a writer, and its longest wait. */

@@ -23,7 +23,7 @@
 
 #include "act/act.h"
 #include "act/place.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "index/record.h"
 
 struct held {

@@ -25,11 +25,11 @@
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
-#include "base/arena.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/overlay_layer.h"
-#include "base/xattrs.h"
+#include "base/filesystem.h"
+#include "base/memory.h"
+#include "base/metadata.h"
 
 /* ---- an entry ------------------------------------------------------------------------------- */
 

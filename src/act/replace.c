@@ -31,8 +31,8 @@
 #include "base/descriptor.h"
 #include "base/extents.h"
 #include "base/filesystem.h"
+#include "base/metadata.h"
 #include "base/numbers.h"
-#include "base/xattrs.h"
 
 /* ---- reach ---------------------------------------------------------------------------------- */
 

@@ -14,10 +14,9 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/number_set.h"
 #include "base/path.h"
 #include "base/stop.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 /* Files that are brought back before the changed folders are synced and the records written. */
 #define BATCH_FILES 128

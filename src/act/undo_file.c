@@ -16,7 +16,6 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/metadata.h"
-#include "base/xattrs.h"
 #include "index/filesystem.h"
 
 /* ---- moved and trashed files ---------------------------------------------------------- */

@@ -14,8 +14,8 @@
 #include "base/filesystem.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/metadata.h"
 #include "base/path.h"
-#include "base/xattrs.h"
 #include "index/filesystem.h"
 
 /* ---- places --------------------------------------------------------------------------- */

@@ -22,7 +22,6 @@
 #include "row/fields.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
-#include "row/json_xattrs.h"
 
 void manifest_name_free(struct manifest_name *name)
 {

@@ -39,7 +39,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/xattrs.h"
+#include "base/metadata.h"
 #include "row/line_reader.h"
 
 struct catalog_reader;

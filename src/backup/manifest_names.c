@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/metadata.h"
 #include "base/stop.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

@@ -13,7 +13,7 @@
 
 #include "backup/manifest.h"
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 struct catalog;
 struct catalog_reader;

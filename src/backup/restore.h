@@ -22,7 +22,7 @@
 #include "base/attributes.h"
 #include "base/metadata.h"
 #include "base/progress.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/own.h"
 
 /* Name of the staging folder in the target (backup/restoring.h). A number is appended if the name

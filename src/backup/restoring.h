@@ -13,7 +13,7 @@
 #include "backup/restore.h"
 #include "base/attributes.h"
 #include "base/copier.h"
-#include "base/xattrs.h"
+#include "base/metadata.h"
 #include "index/own.h"
 
 /* ---- the staging folder --------------------------------------------------------------------- */

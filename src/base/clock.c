@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/stop.h"
-
 struct timespec clock_now(void)
 {
 	struct timespec now;
@@ -62,16 +60,6 @@ int64_t clock_file_ns(void)
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	return clock_ns(now);
-}
-
-void clock_await_file_time(int64_t end_ns)
-{
-	int64_t before_ns = clock_file_ns();
-
-	for (int i = 0; i < 20 && clock_file_ns() == before_ns; i++)
-		clock_sleep_ms(1);
-	for (int i = 0; i < 300 && clock_file_ns() <= end_ns && !stop_requested(); i++)
-		clock_sleep_ms(10);
 }
 
 uint64_t clock_monotonic_ns(void)

@@ -54,10 +54,6 @@ MUST_CHECK int clock_format_utc_ms(char text[static CLOCK_TEXT_MAX], struct time
  * lags behind clock_now() by at most one tick. */
 int64_t clock_file_ns(void);
 
-/* Waits until that time advances, at most 20 ms, and until it is after end_ns, at most 3 s. Ends
- * early if a stop is requested. */
-void clock_await_file_time(int64_t end_ns);
-
 /* Returns the time of CLOCK_MONOTONIC, which never jumps, in nanoseconds. */
 uint64_t clock_monotonic_ns(void);
 

@@ -68,7 +68,7 @@ enum {
  * files, to make the changes that confine_writing() allows, and to manage its own memory, threads
  * and descriptors. Calls that change attributes of files, make sockets, start processes, access
  * other processes, map memory for code, or administer the system are refused. Requests of ioctl(2)
- * and commands of fcntl(2) are refused, except those listed in base/call_filter.c. Refused calls
+ * and commands of fcntl(2) are refused, except those listed in base/confine.c. Refused calls
  * fail with EPERM. clone3(2), and calls that this program does not know, fail with ENOSYS. Uses
  * seccomp(2).
  *

@@ -234,3 +234,15 @@ bool dedupe_range_is_unsupported(int fd, int64_t shared)
 	return shared == -EOPNOTSUPP || shared == -ENOTTY || shared == -ENOSYS ||
 	       filesystem_lacks_reflinks_at(fd);
 }
+
+/* The handle of a file that was copied up stays that of its lower file. overlayfs refuses to share
+ * blocks of a file that is not in the upper layer, with EPERM, before it asks the layer. The layer
+ * answers EINVAL as source and destination are one range, EOPNOTSUPP, or EROFS if it has only the
+ * metadata of the file (ovl_remap_file_range() in fs/overlayfs/file.c of Linux). */
+bool layer_is_copied_up(int fd)
+{
+	const struct dedupe_range same = {.source = fd, .destination = fd, .length = 1};
+	int64_t r = dedupe_range(&same);
+
+	return r == -EINVAL || r == -EOPNOTSUPP || r == -EROFS;
+}

@@ -87,4 +87,8 @@ uint64_t dedupe_range_skip_hole(struct dedupe_range *range);
  *		the file system implements the call. XFS without reflinks accepts it. */
 bool dedupe_range_is_unsupported(int fd, int64_t shared);
 
+/* Returns whether a file that is open for reading has surely been copied to the upper layer of
+ * overlayfs, so that a rename keeps its hard links. Never copies it. */
+bool layer_is_copied_up(int fd);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/filesystem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,7 @@
 #include <linux/major.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -20,8 +22,10 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/storage.h"
+#include "base/hash.h"
+#include "base/mountinfo.h"
 
 /* Types of statfs(2) that are missing in linux/magic.h of 2022. */
 #define MAGIC_9P 0x01021997
@@ -438,4 +442,241 @@ enum filesystem_support filesystem_moves(const struct filesystem_facts *facts)
 bool filesystem_facts_are_known(const struct filesystem_facts *facts)
 {
 	return facts != &unknown;
+}
+
+/* ---- layers of an overlay ---------------------------------------------------------- */
+
+/* AT_HANDLE_FID of Linux 6.5: a file handle that identifies a file but cannot open it. */
+#define HANDLE_FID 0x200
+
+/* File handle of overlayfs: three bytes of padding, then version, magic number, length, flags,
+ * type, UUID of the layer. See OVL_FILEID_V1, struct ovl_fh and struct ovl_fb in
+ * fs/overlayfs/overlayfs.h of Linux. */
+#define OVERLAY_HANDLE 0xf8
+#define OVERLAY_VERSION 0
+#define OVERLAY_MAGIC 0xfb
+#define OVERLAY_UPPER (1 << 2)
+#define VERSION_AT 3
+#define MAGIC_AT 4
+#define FLAGS_AT 6
+#define UUID_AT 8
+#define UUID_BYTES 16
+
+union overlay_handle {
+	struct file_handle handle;
+	uint8_t room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+};
+
+/* Reads the file handle. Returns false if it is not one of overlayfs. */
+static bool read_handle(int fd, union overlay_handle *overlay)
+{
+	struct file_handle *handle = &overlay->handle;
+	int mount;
+
+	*overlay = (union overlay_handle){.handle = {.handle_bytes = MAX_HANDLE_SZ}};
+	return name_to_handle_at(fd, "", handle, &mount, AT_EMPTY_PATH | HANDLE_FID) == 0 &&
+	       handle->handle_type == OVERLAY_HANDLE &&
+	       handle->handle_bytes >= UUID_AT + UUID_BYTES &&
+	       handle->f_handle[VERSION_AT] == OVERLAY_VERSION &&
+	       handle->f_handle[MAGIC_AT] == OVERLAY_MAGIC;
+}
+
+static bool is_upper(const union overlay_handle *overlay)
+{
+	return overlay->handle.f_handle[FLAGS_AT] & OVERLAY_UPPER;
+}
+
+enum layer layer_of(int fd)
+{
+	union overlay_handle overlay;
+
+	if (!filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED))
+		return LAYER_NONE;
+	if (!read_handle(fd, &overlay))
+		return LAYER_UNKNOWN;
+	return is_upper(&overlay) ? LAYER_UPPER : LAYER_LOWER;
+}
+
+/* Returns whether the identifier of the lower file in the handle contains the inode number, or its
+ * lower half. The file then has the st_dev of the lower layer, also after it was copied up. */
+static bool names_inode(const union overlay_handle *overlay, uint64_t inode)
+{
+	const uint8_t *handle = overlay->handle.f_handle;
+	uint32_t half = (uint32_t)inode;
+
+	for (size_t at = UUID_AT + UUID_BYTES; at + sizeof(half) <= overlay->handle.handle_bytes;
+	     at += sizeof(half)) {
+		if (memcmp(handle + at, &half, sizeof(half)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The handle of a copied-up file is that of its lower file. If this one had several names, the
+ * copy has an inode number and st_dev of the upper layer (ovl_getattr() in fs/overlayfs/inode.c of
+ * Linux). There is at most one upper layer, and such a handle lacks its UUID. */
+uint64_t layer_number(int fd)
+{
+	union overlay_handle overlay;
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || S_ISDIR(status.st_mode) ||
+	    !filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED))
+		return 0;
+	if (!read_handle(fd, &overlay))
+		return hash64(&status.st_dev, sizeof(status.st_dev), 0) | 1;
+	if (is_upper(&overlay) || !names_inode(&overlay, status.st_ino))
+		return 1;
+	return hash64(&overlay.handle.f_handle[UUID_AT], UUID_BYTES, 0) | 1;
+}
+
+/* ---- what stores a file system ----------------------------------------------------- */
+
+const struct storage_places storage_places = {"/sys", "/proc/self/mountinfo"};
+
+bool storage_of(int fd, struct storage *layer)
+{
+	struct statx status;
+	struct statfs fs;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0)
+		return false;
+	layer->device = makedev(status.stx_dev_major, status.stx_dev_minor);
+	layer->mount = status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+	layer->type = fstatfs(fd, &fs) < 0 ? 0 : (uint32_t)fs.f_type;
+	return true;
+}
+
+/* Nothing is stored in other special files. A FUSE file system without a name of its own has the
+ * source /dev/fuse, which lies in memory. */
+static bool storage_of_path(const char *path, struct storage *layer)
+{
+	AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return false;
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+		return storage_of(fd, layer);
+	if (S_ISBLK(status.st_mode))
+		*layer = (struct storage){.device = status.st_rdev};
+	return S_ISBLK(status.st_mode);
+}
+
+/* ---- devices ------------------------------------------------------------------------- */
+
+static int path_of_device(const struct storage_places *places, dev_t device, const char *name,
+			  struct bytes *path)
+{
+	int r = bytes_format(path, "%s/dev/block/%u:%u/%s", places->sys, major(device),
+			     minor(device), name);
+
+	return r == 0 && !bytes_text(path) ? -ENOMEM : r;
+}
+
+bool storage_read_line(const struct storage_places *places, dev_t device, const char *name,
+		       char **line)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	AUTO_FCLOSE FILE *file = NULL;
+	size_t capacity = 0;
+
+	if (path_of_device(places, device, name, &path) < 0)
+		return false;
+	file = fopen(bytes_text(&path), "re");
+	if (!file || getline(line, &capacity, file) < 0)
+		return false;
+	(*line)[strcspn(*line, "\n")] = '\0';
+	return true;
+}
+
+/* Sets the layer to the file of a loop device, or to the folder of a file that was removed. */
+static bool descend_loop(const struct storage_places *places, struct storage *layer)
+{
+	static const char removed[] = " (deleted)"; /* written by the kernel */
+	AUTO_FREE char *path = NULL;
+	size_t length;
+
+	/* The parent directory belongs to the device of a partition. */
+	if (!storage_read_line(places, layer->device, "loop/backing_file", &path) &&
+	    !storage_read_line(places, layer->device, "../loop/backing_file", &path))
+		return false;
+	if (storage_of_path(path, layer))
+		return true;
+	length = strlen(path);
+	if (length < sizeof(removed) || strcmp(path + length - strlen(removed), removed) != 0)
+		return false;
+	while (length > 1 && path[length - 1] != '/')
+		length--;
+	path[length] = '\0';
+	return storage_of_path(path, layer);
+}
+
+/* Sets the layer to the first device below one of device mapper or of a RAID. */
+static bool descend_mapped(const struct storage_places *places, struct storage *layer)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	AUTO_CLOSEDIR DIR *devices = NULL;
+	const struct dirent *entry;
+
+	if (path_of_device(places, layer->device, "slaves", &path) < 0)
+		return false;
+	devices = opendir(bytes_text(&path));
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
+	while (devices && (entry = readdir(devices))) {
+		AUTO_FREE char *number = NULL;
+		char name[sizeof("slaves//dev") + sizeof(entry->d_name)];
+		unsigned int first, second;
+
+		(void)snprintf(name, sizeof(name), "slaves/%s/dev", entry->d_name);
+		if (entry->d_name[0] == '.' ||
+		    !storage_read_line(places, layer->device, name, &number) ||
+		    sscanf(number, "%u:%u", &first, &second) != 2)
+			continue;
+		*layer = (struct storage){.device = makedev(first, second)};
+		return true;
+	}
+	return false;
+}
+
+/* ---- file systems without a device ---------------------------------------------------- */
+
+/* Returns a copy of the value of name=value in a list of options, up to the first character that is
+ * in ends. Returns NULL if the option is missing or memory ran out. The caller frees the copy. */
+static char *option_value(const char *list, const char *name, const char *ends)
+{
+	size_t length = strlen(name);
+	const char *at = list;
+
+	while (at && !(strncmp(at, name, length) == 0 && at[length] == '=')) {
+		at = strchr(at, ',');
+		if (at)
+			at++;
+	}
+	return at ? strndup(at + length + 1, strcspn(at + length + 1, ends)) : NULL;
+}
+
+static bool descend_mount(const struct storage_places *places, struct storage *layer)
+{
+	CLEANUP_MOUNTINFO struct mountinfo mount = {0};
+	AUTO_FREE char *path = NULL;
+
+	if (layer->mount == 0 || mountinfo_find(&mount, places->mountinfo, layer->mount) < 0)
+		return false;
+	if (strcmp(mount.type, "overlay") != 0)
+		return mount.source[0] == '/' && storage_of_path(mount.source, layer);
+	path = option_value(mount.options, "upperdir", ",");
+	if (!path)
+		path = option_value(mount.options, "lowerdir", ",:");
+	if (!path)
+		return false;
+	mountinfo_decode(path);
+	return path[0] == '/' && storage_of_path(path, layer);
+}
+
+bool storage_descend(const struct storage_places *places, struct storage *layer)
+{
+	if (major(layer->device) == 0)
+		return descend_mount(places, layer);
+	return descend_loop(places, layer) || descend_mapped(places, layer);
 }

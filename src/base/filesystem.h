@@ -173,7 +173,7 @@ bool filesystem_type_is_of_this_host(uint32_t type, dev_t device);
 
 /* Returns whether the file system of fd keeps its files in memory, so that they are lost when the
  * machine stops: tmpfs, ramfs, hugetlbfs, a block device in memory (brd, zram), or a layer above
- * one of these (base/storage.h), such as a loop device. Returns false if the layers cannot be
+ * one of these (storage_descend()), such as a loop device. Returns false if the layers cannot be
  * found. fd may be O_PATH. */
 bool filesystem_is_in_memory_at(int fd);
 
@@ -193,5 +193,67 @@ static inline bool is_remote_filesystem(int fd)
 {
 	return filesystem_kind_at(fd) == FILESYSTEM_REMOTE;
 }
+
+/* ---- layers of an overlay ---------------------------------------------------------- */
+
+/* The overlay layer of a file. If a name of a file in a lower layer is removed, the file stays in
+ * that layer. Before a file of a lower layer is renamed, overlayfs copies the file to the upper
+ * layer. Any thread. */
+
+enum layer {
+	LAYER_NONE, /* the file system has no layers */
+	LAYER_UPPER, /* only in the upper layer: the file was created in the overlay */
+	LAYER_LOWER, /* the file is, or once was, in a lower layer */
+	LAYER_UNKNOWN, /* overlayfs of Linux before 6.6, or another file system with layers */
+};
+
+/* Returns the layer of an open file. */
+enum layer layer_of(int fd);
+
+/* Files of different layers have different st_dev in an overlay, unless all layers are on one file
+ * system. Returns a number that is the same for all regular files of an overlay with one st_dev,
+ * and another one for each st_dev; 0 for directories and on other file systems. If the kernel does
+ * not show the layer, the number is another one after a remount. */
+uint64_t layer_number(int fd);
+
+/* ---- what stores a file system ----------------------------------------------------- */
+
+/* What stores the files of a file system: its block device, the file of a loop device, the device
+ * below device mapper, the upper layer of an overlay, the folder that bindfs shows, and so on, one
+ * layer at a time. Any thread. Reads files of /sys and /proc, and opens the files and devices that
+ * they name with O_PATH.
+ */
+
+/* Paths that are read. A test can replace them. */
+struct storage_places {
+	const char *sys; /* "/sys" */
+	const char *mountinfo; /* "/proc/self/mountinfo" */
+};
+
+extern const struct storage_places storage_places;
+
+/* Maximum number of layers, such as a loop device over a file on an overlay on a loop device. */
+#define STORAGE_LAYERS_MAX 8
+
+/* A layer: a file system, or a block device. */
+struct storage {
+	dev_t device; /* st_dev of the file system, or the block device */
+	uint64_t mount; /* number of the mount; 0: a block device, or unknown */
+	uint32_t type; /* f_type of statfs(2); 0: a block device, or unknown */
+};
+
+/* Sets the layer to the file system of fd, which may be O_PATH. Returns false if it cannot be
+ * examined. */
+bool storage_of(int fd, struct storage *layer);
+
+/* Reads the first line of a file that /sys has for a block device. The caller frees *line. Returns
+ * false if the file cannot be read. */
+bool storage_read_line(const struct storage_places *places, dev_t device, const char *name,
+		       char **line);
+
+/* Sets the layer to the one below. A btrfs is on the device that was mounted, an overlay without an
+ * upper layer on its highest lower one, a RAID on its first device. Returns false if no layer below
+ * is found: the layer is a disk, in memory, or served by something unknown. */
+bool storage_descend(const struct storage_places *places, struct storage *layer);
 
 #endif

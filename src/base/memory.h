@@ -2,7 +2,7 @@
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
-/* The memory of the process: its allocator, and its limit. */
+/* The memory of the process: its allocator, its limit, and arenas. */
 
 #include <malloc.h>
 #include <stddef.h>
@@ -64,5 +64,31 @@ uint64_t memory_at_most(uint64_t usual, unsigned int part);
 /* For tests: returns the limit of the control groups listed in a file like /proc/self/cgroup, or
  * UINT64_MAX if there is none. The hierarchies are mounted below root. */
 uint64_t memory_limit_of_groups(const char *groups, const char *root);
+
+/* ---- arenas ------------------------------------------------------------------------ */
+
+/* Memory that is allocated in small pieces and freed all at once. Pieces never move. A struct arena
+ * of zeros is valid and empty. Not shared between threads.
+ */
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *block; /* the block being filled; linked to earlier blocks */
+	size_t used_bytes; /* bytes used in block */
+	size_t total_bytes; /* size of all blocks */
+};
+
+/* Allocates size bytes, aligned to 8 bytes. Returns NULL if memory is short. */
+void *arena_take(struct arena *arena, size_t size);
+
+/* Allocates a copy of length bytes, followed by a NUL. Returns NULL if memory is short. */
+char *arena_copy(struct arena *arena, const void *data, size_t length);
+
+/* Frees all pieces and all blocks but the newest, which the next pieces use again. */
+void arena_reset(struct arena *arena);
+
+/* Frees everything. */
+void arena_free(struct arena *arena);
 
 #endif

@@ -7,6 +7,7 @@
  * thread. Blocks on the disk. Logs nothing. */
 
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include "base/attributes.h"
@@ -63,5 +64,22 @@ void replaced_file_deinit(struct replaced_file *file);
 
 /* Replaces a file by these bytes. The results are those of the functions above. */
 MUST_CHECK int replaced_file_write(const char *path, const struct bytes *content);
+
+/* ---- files without a name ---------------------------------------------------------- */
+
+/* An unnamed file for data that is written out later. One thread at a time. */
+
+/* Makes a file in $TMPDIR or /tmp. Returns a descriptor that the caller closes; -EXDEV (logged) if
+ * no file can be made in that folder; or -ENOMEM. */
+MUST_CHECK int spool_open(void);
+
+/* Makes a file like spool_open(), and opens a stream on it for writing and reading, which the
+ * caller closes. Returns 0, -EXDEV (logged) or -ENOMEM.
+ */
+MUST_CHECK int spool_open_stream(FILE **stream);
+
+/* Copies the whole file to another descriptor. A write to that descriptor can block. Returns 0 or
+ * -errno. */
+MUST_CHECK int spool_copy(int spool, int to);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
-/* Threads that block signals, so that the threads that wait for signals receive them, and waits
- * with a timeout. Any thread may call these functions. */
+/* Threads that block signals, so that the threads that wait for signals receive them; groups of
+ * threads; and waits with a timeout. Any thread may call these functions. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -55,5 +55,19 @@ static inline void timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, 
 	else
 		pthread_cond_timedwait(condition, lock, &until);
 }
+
+/* ---- groups of threads ------------------------------------------------------------- */
+
+/* Runs body(context) in count threads, including the calling thread, and waits for all of them. If
+ * threads cannot be started, uses fewer. Returns 0, or -EINVAL if count is 0 or above 64. */
+MUST_CHECK int threads_run(unsigned int count, void *(*body)(void *), void *context);
+
+/* Returns the number of processors that this process may use, at most 64. */
+unsigned int threads_that_compute(void);
+
+/* Returns the number of threads that read files. On few processors this number is larger than the
+ * number of processors. Reading threads mostly wait for the disk, and the disk is fastest with
+ * several requests. */
+unsigned int threads_that_read(void);
 
 #endif

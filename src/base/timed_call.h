@@ -22,7 +22,7 @@ MUST_CHECK int call_with_timeout(int (*call)(void *context), void *context, int 
 				 unsigned int timeout_ms);
 
 /* Works like call_with_timeout(), but can take long: check decides at each interval whether the
- * file system still answers. A signal ends the call (base/interrupt.h).
+ * file system still answers. A signal ends the call (base/stop.h).
  *
  * check	called in this process; returns 0 to go on waiting, or a negative errno
  *

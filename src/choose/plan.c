@@ -7,10 +7,9 @@
 
 #include "base/array.h"
 #include "base/log.h"
-#include "base/number_set.h"
+#include "base/new_file.h"
 #include "base/numbers.h"
 #include "base/sort.h"
-#include "base/spool.h"
 #include "base/stop.h"
 #include "choose/bundle.h"
 #include "choose/folder_tree.h"

@@ -15,7 +15,6 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/number_set.h"
 #include "base/numbers.h"
 #include "base/path.h"
 #include "base/sort.h"

@@ -9,9 +9,9 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/new_file.h"
 #include "base/output.h"
 #include "base/sort.h"
-#include "base/spool.h"
 
 /* Bytes of a run that are read at once. The merge takes one block of each run. Half a gigabyte of
  * keys in runs of 8 MiB makes 64 runs, so their merge takes 4 MiB. */

@@ -12,7 +12,7 @@
 #include "act/recovery.h"
 #include "base/attributes.h"
 #include "base/output.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "cli/common_options.h"
 
 /* Numbers of names, by their types. */

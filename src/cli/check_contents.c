@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/spool.h"
+#include "base/new_file.h"
 #include "base/stop.h"
 #include "cli/check.h"
 #include "index/query.h"

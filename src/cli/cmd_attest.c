@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/stop.h"
 #include "choose/figures.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

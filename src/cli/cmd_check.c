@@ -8,7 +8,6 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/stop.h"

@@ -12,7 +12,7 @@
 #include "base/numbers.h"
 #include "base/path.h"
 #include "base/sort.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "choose/copies.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/stop.h"

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/stop.h"
 #include "choose/figures.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/stop.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/current_index.h"

@@ -8,10 +8,10 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/output.h"
+#include "base/stop.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/known_index.h"

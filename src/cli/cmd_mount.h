@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "cli/common_options.h"
 #include "index/keep_rules.h"
 #include "view/follow/daemon.h"

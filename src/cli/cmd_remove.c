@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/attributes.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/output.h"

@@ -5,10 +5,10 @@
 
 #include "backup/backup_check.h"
 #include "backup/restore.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/output.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/stop.h"
 #include "choose/figures.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

@@ -15,7 +15,7 @@
 
 #include "base/attributes.h"
 #include "base/options.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "scan/index_settings.h"
 #include "twinfs/exit.h"
 

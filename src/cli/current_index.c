@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/log.h"
+#include "base/new_file.h"
 #include "base/numbers.h"
 #include "base/output.h"
 #include "base/path.h"
-#include "base/spool.h"
+#include "base/stop.h"
 #include "cli/known_index.h"
 #include "index/mount_table.h"
 #include "index/operands.h"

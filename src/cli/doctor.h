@@ -13,7 +13,7 @@
 #include "base/attributes.h"
 #include "base/inotify_use.h"
 #include "base/output.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 /* ---- findings -------------------------------------------------------------------------------- */
 

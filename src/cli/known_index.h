@@ -11,7 +11,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 struct known_index {
 	const char *folder; /* borrowed */

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
 #include "base/kernel.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "page/thumbnail.h"

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "choose/missing.h"
 #include "twinfs/exit.h"
 #include "view/follow/opening_watch.h"

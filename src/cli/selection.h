@@ -15,7 +15,7 @@
 
 #include "base/attributes.h"
 #include "base/options.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "choose/filter.h"
 #include "choose/report.h"
 #include "choose/rules.h"

@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
-#include "base/sha256.h"
-#include "base/text_list.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text.h"
 #include "fleet/json_lines.h"
 
 struct catalog;

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "base/sort.h"
 #include "base/stop.h"
 #include "index/group_name.h"

@@ -7,7 +7,7 @@
 
 #include "base/sort.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "scan/disk_fetch.h"
 #include "scan/disk_seeks.h"
 

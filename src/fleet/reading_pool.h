@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/hash.h"
 #include "base/progress.h"
-#include "base/sha256.h"
 #include "scan/ingest.h"
 #include "scan/reading.h"
 

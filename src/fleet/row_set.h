@@ -27,7 +27,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "row/fields.h"
 
 /* ---- set folder ----------------------------------------------------------------------------- */

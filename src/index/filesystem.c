@@ -17,7 +17,6 @@
 #include "base/filesystem.h"
 #include "base/hash.h"
 #include "base/kernel.h"
-#include "base/overlay_layer.h"
 #include "index/handle.h"
 #include "index/meta.h"
 #include "index/store/store.h"

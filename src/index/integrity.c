@@ -19,7 +19,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/spool.h"
+#include "base/new_file.h"
 #include "index/meta.h"
 #include "index/store/compact.h"
 #include "index/store/index_files.h"

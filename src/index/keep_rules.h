@@ -13,7 +13,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 /* The index stores these numbers. */
 enum keep_by {

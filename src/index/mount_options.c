@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 struct option_rule {
 	const char *name;

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 /* Outcomes of mount_point_prepare() and mount_point_clear(). */
 enum mount_point_outcome {

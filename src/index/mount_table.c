@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 #define VIEW_TYPE "fuse.twinfs"
 

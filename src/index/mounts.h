@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 
 struct catalog_reader;
 struct sources;

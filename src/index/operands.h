@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
+#include "base/memory.h"
 
 struct operand {
 	const char *path; /* relative to the folder; "" for the folder itself */

@@ -45,7 +45,6 @@
 #include "base/hash.h"
 #include "base/numbers.h"
 #include "base/path.h"
-#include "base/sha256.h"
 #include "index/store/value.h"
 
 /* Result of stat(2). filesystem is the catalog's number for the file system (or btrfs subvolume),

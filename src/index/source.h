@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/catalog.h"
 #include "index/own.h"
 

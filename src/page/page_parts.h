@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "choose/copies.h"
 #include "choose/figures.h"
 #include "choose/missing.h"

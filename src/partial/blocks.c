@@ -11,8 +11,8 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
+#include "base/new_file.h"
 #include "base/sort.h"
-#include "base/spool.h"
 #include "base/stop.h"
 
 /* Multiplier that mixes the volume into a hash: 2^64 divided by the golden ratio. */

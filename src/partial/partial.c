@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "choose/filter.h"
 #include "index/blocks.h"
 #include "index/catalog.h"

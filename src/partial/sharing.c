@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "partial/blocks.h"
 #include "partial/files.h"
 #include "partial/partial.h"

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/sha256.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/metadata.h"
 
 /* Calls json_loadb(). If memory is short, json_loadb() damages the heap (seen with jansson 2.14),
  * so the process logs an error and exits instead. */
@@ -71,5 +72,18 @@ MUST_CHECK bool json_get_hex64(const json_t *object, const char *key, uint64_t *
 
 /* Returns whether the member is this text. */
 MUST_CHECK bool json_has_text(const json_t *object, const char *key, const char *text);
+
+/* ---- extended attributes ----------------------------------------------------------- */
+
+/* Extended attributes in JSON: a member "xattrs", a list of objects with the members "name", by the
+ * rule of row/json_path.h, and "value_base64". Without attributes there is no such member. Pure
+ * code, any thread. */
+
+/* Sets the member "xattrs". Returns 0 or -ENOMEM. */
+MUST_CHECK int json_set_xattrs(json_t *object, const struct xattrs *xattrs);
+
+/* Adds the attributes that json_set_xattrs() wrote. Returns 0, -EPROTO if one is invalid or
+ * repeated, or -ENOMEM. */
+MUST_CHECK int json_get_xattrs(const json_t *object, struct xattrs *xattrs);
 
 #endif

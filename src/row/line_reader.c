@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "base/stop.h"
 
 #ifdef ZSTD_KNOWN

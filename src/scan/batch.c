@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
 #include "base/array.h"
+#include "base/memory.h"
 #include "base/thread.h"
 
 /* Maximum number of changes in a transaction. The number is large so that commits, which wait for

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "index/paths.h"
 #include "index/scan.h"
 #include "index/source.h"

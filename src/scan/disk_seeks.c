@@ -10,9 +10,9 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/filesystem.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "base/storage.h"
 #include "index/source.h"
 
 /* A seek takes at least 4 ms: the move of the head and half a turn of the platter. A cache answers

@@ -10,7 +10,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/memory.h"

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "index/query.h"
 #include "scan/lenders.h"
 #include "scan/prefixes.h"

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/catalog.h"
 #include "index/operands.h"
 #include "index/own.h"

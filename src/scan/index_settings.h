@@ -10,7 +10,7 @@
 
 #include "base/attributes.h"
 #include "base/progress.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "scan/ingest.h"
 
 struct index_settings {

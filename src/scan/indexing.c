@@ -604,7 +604,7 @@ static int follow_moves(struct indexing *indexing)
 	     i < CONFIRMING_WALKS && r == 0 && indexing->ingest.result.moved && !stop_requested();
 	     i++) {
 		/* else a change before the walk has the time at which the walk begins */
-		clock_await_file_time(indexing->ingest.result.moved_ns);
+		stop_or_await_file_time(indexing->ingest.result.moved_ns);
 		r = walk_again(indexing, &changed);
 		if (r == 0 && changed && !stop_requested() && !indexing->settings->names_only)
 			r = run_phase(indexing, PROGRESS_CONTENTS, indexing->settings->progress);

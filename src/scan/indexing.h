@@ -17,7 +17,7 @@
 
 #include "base/attributes.h"
 #include "base/progress.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/catalog.h"
 #include "index/keep_rules.h"
 #include "index/operands.h"

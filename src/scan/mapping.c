@@ -16,7 +16,7 @@
 #include "base/numbers.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "index/change.h"
 #include "index/emptied_place.h"
 #include "index/extents.h"

@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <uthash.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "scan/candidates.h"
 
 /* The maximum size of files that are read wholly at once. Most files are shorter. */

@@ -17,7 +17,7 @@
 #include "base/path.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/catalog.h"
 #include "index/change.h"
 #include "index/query.h"

@@ -8,7 +8,7 @@
 
 #include "base/descriptor.h"
 #include "base/log.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "index/mount_point.h"
 #include "index/own.h"
 #include "index/query.h"

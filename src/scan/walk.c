@@ -16,7 +16,7 @@
 #include "base/descriptor.h"
 #include "base/filesystem.h"
 #include "base/log.h"
-#include "base/threads.h"
+#include "base/thread.h"
 #include "index/mounts.h"
 #include "index/patterns.h"
 #include "index/query.h"

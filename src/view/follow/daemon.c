@@ -36,7 +36,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/confine.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "base/stop.h"

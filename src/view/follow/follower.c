@@ -819,7 +819,7 @@ static int walk_for_missed(struct follower *follower, bool awaited)
 	if (r == 0 && source_states_lack_moved(follower->ingest.sources) &&
 	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
 		/* else a change before the walk has the time at which the walk begins */
-		clock_await_file_time(follower->moved_ns);
+		stop_or_await_file_time(follower->moved_ns);
 		r = note_unwatched(follower);
 	}
 	if (r < 0 || follower->dirty.count == 0)

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
 #include "base/log.h"
+#include "base/stop.h"
 
 /* ---- service manager ----------------------------------------------------------------- */
 

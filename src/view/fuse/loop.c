@@ -232,7 +232,7 @@ static void *wait_to_be_cancelled(void *context)
 
 /* libfuse ends its io_uring threads by pthread_cancel. At the first use of pthread_cancel, the C
  * library loads libgcc_s, and aborts the process if that fails. So libgcc_s is loaded at the start,
- * before memory can be short. The confinement permits this only with io_uring (base/call_filter.c).
+ * before memory can be short. The confinement permits this only with io_uring (base/confine.c).
  */
 static void prepare_to_cancel(void)
 {

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
-#include "base/text_list.h"
+#include "base/text.h"
 #include "view/tree/invalidation.h"
 #include "view/tree/view.h"
 

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/interrupt.h"
 #include "base/stop.h"
 #include "base/thread.h"
 

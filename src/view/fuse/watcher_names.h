@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "view/fuse/watcher_event.h"
 
 struct listed_name {

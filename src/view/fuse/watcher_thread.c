@@ -10,12 +10,12 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/sort.h"
 #include "base/thread.h"
 #include "view/fuse/mounter.h"

@@ -32,8 +32,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "view/fuse/fuse.h"
 #include "view/fuse/mounter.h"
 

@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
-#include "base/arena.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/sort.h"
 #include "index/group_name.h"
 #include "index/query.h"

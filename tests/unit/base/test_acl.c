@@ -4,7 +4,7 @@
 #include <linux/posix_acl_xattr.h>
 
 #include "base/attributes.h"
-#include "base/xattrs.h"
+#include "base/metadata.h"
 #include "unit_test.h"
 
 struct acl {

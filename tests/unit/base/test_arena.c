@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/attributes.h"
+#include "base/memory.h"
 #include "unit_test.h"
 
 #define PIECES 3000

@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 
 #include "base/descriptor.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "unit_test.h"
 
 /* Three times the size of a read, and some bytes. */

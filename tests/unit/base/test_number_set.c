@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/number_set.h"
+#include "base/array.h"
 #include "unit_test.h"
 
 #define NUMBERS 5000

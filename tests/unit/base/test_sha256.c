@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "unit_test.h"
 
 /* The expected digits are the output of sha256sum(1). */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
-#include "base/spool.h"
+#include "base/new_file.h"
 #include "unit_test.h"
 
 static void test_copy_of_a_spool_has_the_size_of_all_writes(void **state)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "base/xattrs.h"
+#include "base/metadata.h"
 #include "folder.h"
 #include "unit_test.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/spool.h"
+#include "base/new_file.h"
 #include "folder.h"
 #include "partial/blocks.h"
 #include "unit_test.h"

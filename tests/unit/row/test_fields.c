@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/hash.h"
-#include "base/sha256.h"
 #include "row/fields.h"
 #include "row/json_text.h"
 #include "unit_test.h"

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/attributes.h"
-#include "base/storage.h"
+#include "base/filesystem.h"
 #include "folder.h"
 #include "scan/disk_seeks.h"
 #include "unit_test.h"

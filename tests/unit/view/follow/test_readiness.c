@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/interrupt.h"
+#include "base/stop.h"
 #include "unit_test.h"
 #include "view/follow/readiness.h"
 
