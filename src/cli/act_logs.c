@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 
 /* ---- numbers of names ------------------------------------------------------------------- */
 

@@ -35,8 +35,7 @@
 #include "index/source.h"
 #include "index/source_change.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
-#include "scan/index_settings.h"
+#include "scan/indexing.h"
 
 /* ---- the sources of a plan ------------------------------------------------------------------ */
 

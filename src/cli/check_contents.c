@@ -10,7 +10,7 @@
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"
-#include "scan/prefixes.h"
+#include "scan/candidates.h"
 #include "scan/reading.h"
 
 struct check_search {

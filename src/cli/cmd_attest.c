@@ -21,7 +21,6 @@
 #include "index/query.h"
 #include "index/scan_settings.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 
 enum {
 	OPT_OUTPUT = OPTION_ID_OWN,

@@ -19,9 +19,9 @@
 #include "index/query.h"
 #include "index/scan_settings.h"
 #include "index/source.h"
-#include "scan/completeness.h"
-#include "scan/index_open.h"
+#include "scan/index_folder.h"
 #include "scan/indexing.h"
+#include "scan/source_check.h"
 
 /* ---- fresh index ---------------------------------------------------------------------------- */
 

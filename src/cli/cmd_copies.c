@@ -27,7 +27,6 @@
 #include "index/scan_settings.h"
 #include "index/source.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 
 /* ---- copies index --------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include "cli/missing_from.h"
 #include "cli/paths.h"
 #include "index/source.h"
-#include "scan/completeness.h"
+#include "scan/source_check.h"
 
 enum {
 	OPT_BY = OPTION_ID_OWN,

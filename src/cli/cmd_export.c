@@ -12,7 +12,7 @@
 #include "fleet/json_lines.h"
 #include "fleet/row_set.h"
 #include "index/catalog.h"
-#include "scan/completeness.h"
+#include "scan/source_check.h"
 
 enum {
 	OPT_HOST = OPTION_ID_OWN,

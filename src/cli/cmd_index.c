@@ -16,7 +16,6 @@
 #include "row/json_path.h"
 #include "row/json_text.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 
 enum {
 	OPT_FORGET = OPTION_ID_OWN,

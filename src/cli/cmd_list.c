@@ -14,7 +14,7 @@
 #include "cli/paths.h"
 #include "cli/selection.h"
 #include "index/query.h"
-#include "scan/completeness.h"
+#include "scan/source_check.h"
 
 /* Logs the result in a sentence: a list without an entry must not look like a failure, and an
  * incomplete one not like a result. */

@@ -15,7 +15,7 @@
 #include "cli/common_options.h"
 #include "cli/current_index.h"
 #include "index/query.h"
-#include "scan/completeness.h"
+#include "scan/source_check.h"
 
 enum {
 	OPT_ALL = OPTION_ID_OWN,

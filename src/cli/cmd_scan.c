@@ -8,10 +8,9 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/current_index.h"
-#include "scan/completeness.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 #include "scan/indexing.h"
+#include "scan/source_check.h"
 
 static const struct option_table scan_table = {
 	.command = "twinfs scan",

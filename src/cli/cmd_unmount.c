@@ -18,7 +18,7 @@
 #include "index/mount_table.h"
 #include "index/source.h"
 #include "index/unmount.h"
-#include "scan/index_open.h"
+#include "scan/index_folder.h"
 
 /* Time limit for the end of a daemon. Its longest work is to make its index smaller. */
 #define END_TIMEOUT_MS 60000

@@ -16,7 +16,7 @@
 #include "base/attributes.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "scan/index_settings.h"
+#include "scan/indexing.h"
 #include "twinfs/exit.h"
 
 /* First id of the options of a single command. */

@@ -12,7 +12,6 @@
 #include "base/attributes.h"
 #include "base/output.h"
 #include "index/source.h"
-#include "scan/index_settings.h"
 #include "scan/indexing.h"
 #include "twinfs/exit.h"
 

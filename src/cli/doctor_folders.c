@@ -22,7 +22,7 @@
 #include "index/mount_table.h"
 #include "index/source.h"
 #include "scan/census.h"
-#include "scan/disk_seeks.h"
+#include "scan/disk.h"
 #include "scan/index_folder.h"
 #include "scan/status_file.h"
 #include "view/follow/fanotify_group.h"

@@ -15,7 +15,6 @@
 #include "index/query.h"
 #include "row/json_path.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 #include "scan/status_file.h"
 
 /* Time without a scan after which an index of absent sources is old. A disk in a drawer is

@@ -8,8 +8,7 @@
 #include "base/sort.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "scan/disk_fetch.h"
-#include "scan/disk_seeks.h"
+#include "scan/disk.h"
 
 struct pool_place {
 	uint64_t place; /* on the disk, if it seeks; otherwise as the task says */

@@ -27,8 +27,7 @@
 #include "index/source.h"
 #include "partial/blocks.h"
 #include "partial/files.h"
-#include "scan/disk_fetch.h"
-#include "scan/disk_seeks.h"
+#include "scan/disk.h"
 
 /* ---- block store ---------------------------------------------------------------------------- */
 

@@ -12,10 +12,11 @@
 
 #include "base/attributes.h"
 #include "index/change.h"
-#include "scan/early_writer.h"
+#include "scan/early_files.h"
 #include "scan/ingest.h"
 
 struct batch_writer;
+struct early_writer;
 
 /* Makes a writer. Its thread starts after some thousand changes. With fewer changes,
  * batch_writer_finish() commits them in the calling thread.

@@ -19,7 +19,7 @@
 #include "index/paths.h"
 #include "index/scan.h"
 #include "index/source.h"
-#include "scan/disk_fetch.h"
+#include "scan/disk.h"
 #include "scan/refine.h"
 
 /* ---- what all threads note --------------------------------------------------------------- */
@@ -764,7 +764,7 @@ static void refine_prefixes(struct comparison *c, void *memory, size_t budget)
 	}
 }
 
-/* Compares the undecided prefixes (prefixes.h) block by block until none is left. Each comparing
+/* Compares the undecided prefixes (candidates.h) block by block until none is left. Each comparing
  * thread runs this function. Takes a struct contents and returns NULL. */
 static void *compare_run(void *context)
 {
@@ -796,7 +796,7 @@ static void *compare_run(void *context)
  *                                                      `-> undecided -> compared -^
  *
  * A window is one round of these stages. Its results are committed while the next window is read.
- * On disks that seek, both stages take files in the order of the disk (disk_order.h).
+ * On disks that seek, both stages take files in the order of the disk (contents.h).
  *
  * Memory: 56 bytes for each candidate, about 150 for each prefix, and the bytes of small contents.
  * Candidates and prefixes take at most 16 MiB. On machines with little memory the limits are parts

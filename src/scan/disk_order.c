@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/disk_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "scan/contents.h"
-#include "scan/disk_fetch.h"
+#include "scan/disk.h"
 
 /* Limits of the bytes that are prefetched but not yet read: 1 GiB, or an eighth of memory_limit()
  * if that is less. A larger budget helps little. */

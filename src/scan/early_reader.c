@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/early_reader.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,11 +14,12 @@
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"
-#include "scan/disk_fetch.h"
-#include "scan/lenders.h"
+#include "scan/candidates.h"
+#include "scan/disk.h"
+#include "scan/early_files.h"
 #include "scan/listing.h"
-#include "scan/prefixes.h"
 #include "scan/reading.h"
+#include "scan/shared_contents.h"
 
 /* Records of both tables, and bytes of contents. 24 MiB in all. */
 #define RECORDS_BYTES ((uint64_t)16 << 20)

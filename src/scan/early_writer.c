@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/early_writer.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,9 +11,10 @@
 #include "base/stop.h"
 #include "base/thread.h"
 #include "index/query.h"
-#include "scan/lenders.h"
-#include "scan/prefixes.h"
+#include "scan/candidates.h"
+#include "scan/early_files.h"
 #include "scan/reading.h"
+#include "scan/shared_contents.h"
 
 /* Number of files that a thread takes at a time. They are mostly in one directory, which is then
  * opened once. */

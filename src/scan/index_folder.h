@@ -2,13 +2,15 @@
 #ifndef SCAN_INDEX_FOLDER_H
 #define SCAN_INDEX_FOLDER_H
 
-/* Folders of indexes. Functions that can fail return 0 or -errno, and log failures except -ENOMEM.
- * For the main thread. */
+/* Folders of indexes, and how an index is opened read-only. Functions that can fail return 0 or
+ * -errno, and log failures except -ENOMEM. For the main thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/attributes.h"
+#include "index/catalog.h"
 
 struct operands;
 struct text_list;
@@ -57,5 +59,30 @@ MUST_CHECK int index_folders_chosen(const char *given, struct text_list *folders
 /* Makes the name of an index folder from portable characters and a hash. Pure code. */
 #define INDEX_NAME_MAX 48
 void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved);
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Logs why an index could not be opened, and the remedy.
+ *
+ * outcome	result of catalog_open(): positive or -errno
+ */
+void index_explain(const char *folder, int outcome);
+
+/* Opens an index read-only. Returns the result of catalog_open(). */
+MUST_CHECK int index_open_read_only(const char *folder, struct catalog **catalog);
+
+/* ---- the process that holds the lock ------------------------------------------------ */
+
+/* The process that holds the lock of an index. For a process with one thread. */
+
+/* Returns true if no process holds the lock of the index in this folder, or if the holder possibly
+ * ends soon. This is a process that has not written its pid yet, or a daemon whose view is not
+ * mounted or whose view answers that the daemon was killed. Returns false for another holder, or if
+ * the lock cannot be examined. Reads the status of a view at the daemon's mount point, which takes
+ * at most two seconds. */
+MUST_CHECK bool index_holder_may_end(const char *folder);
+
+/* Returns whether a process is stopped by a signal. */
+bool index_holder_is_stopped(pid_t pid);
 
 #endif

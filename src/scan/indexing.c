@@ -12,18 +12,54 @@
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/stop.h"
 #include "base/thread.h"
 #include "index/change.h"
 #include "index/query.h"
 #include "index/scan_settings.h"
 #include "index/source_change.h"
-#include "scan/completeness.h"
 #include "scan/index_folder.h"
-#include "scan/index_open.h"
 #include "scan/ingest.h"
 #include "scan/mapping.h"
 #include "scan/source_check.h"
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+/* Default of --min-size: only empty files are left out. */
+#define MIN_SIZE_DEFAULT 1
+
+static const char *const disk_words[] = {
+	[INGEST_DISK_AUTO] = "auto",
+	[INGEST_DISK_ROTATING] = "rotating",
+	[INGEST_DISK_SOLID] = "solid",
+};
+
+void index_settings_init(struct index_settings *settings)
+{
+	*settings = (struct index_settings){.min_size = MIN_SIZE_DEFAULT};
+}
+
+void index_settings_deinit(struct index_settings *settings)
+{
+	text_list_free(&settings->excludes);
+	text_list_free(&settings->listed_excludes);
+}
+
+int index_disk_parse(const char *word, enum ingest_disk *disk)
+{
+	int found = options_find_word(word, disk_words, ARRAY_SIZE(disk_words));
+
+	if (found < 0)
+		return found;
+	*disk = (enum ingest_disk)found;
+	return 0;
+}
+
+const char *index_disk_word(uint32_t disk)
+{
+	return disk < ARRAY_SIZE(disk_words) ? disk_words[disk] : "unknown";
+}
 
 /* Longest wait for files that are being written. This limit exceeds the guard time of remote and
  * unknown file systems (2 s), so that only files that keep changing are left pending. */

@@ -15,7 +15,7 @@
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/scan_settings.h"
-#include "scan/early_reader.h"
+#include "scan/early_files.h"
 #include "scan/walk.h"
 
 /* Maximum number of orphans deleted in one transaction, and number from which orphans are many. */

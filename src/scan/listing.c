@@ -20,7 +20,7 @@
 #include "index/own.h"
 #include "index/patterns.h"
 #include "index/source.h"
-#include "scan/early_reader.h"
+#include "scan/early_files.h"
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)

@@ -24,7 +24,7 @@ struct listed {
 	bool is_file; /* the directory has a regular file for the name */
 	bool mount_root; /* the name is a mount point */
 	bool listed_again; /* the name is in the directory after its attributes were missing */
-	struct early_mark *mark; /* how the walk read the file, see early_reader.h; or NULL */
+	struct early_mark *mark; /* how the walk read the file, see early_files.h; or NULL */
 	uint32_t events; /* of the name, from the recheck; 0 after listing_read() */
 	/* name_events_keep_bytes(); false if the file system has unreliable times */
 	bool keeps_bytes;

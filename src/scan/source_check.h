@@ -2,14 +2,20 @@
 #ifndef SCAN_SOURCE_CHECK_H
 #define SCAN_SOURCE_CHECK_H
 
-/* Refuses sources that changed since they were indexed. The usual cause is a disk that is not
- * mounted, or a source that is the mount point of an unmounted view. With --accept-changed-source,
- * such sources are accepted. For the main thread.
+/* Refuses sources that changed since they were indexed, and reports what a result lacks of its
+ * sources. The usual cause of a change is a disk that is not mounted, or a source that is the mount
+ * point of an unmounted view. With --accept-changed-source, such sources are accepted. For the main
+ * thread.
  */
+
+#include <stdint.h>
 
 #include "base/attributes.h"
 #include "index/source.h"
-#include "scan/index_settings.h"
+#include "scan/indexing.h"
+#include "twinfs/exit.h"
+
+struct catalog_reader;
 
 /* Use of the index, which decides what is refused. */
 enum source_check_use {
@@ -36,5 +42,24 @@ MUST_CHECK int source_check_content(const char *path);
  *
  * Returns 0, -ESTALE (logged) if a directory is refused, or another -errno. */
 MUST_CHECK int source_check_mount_points(char *const *paths, const struct index_settings *settings);
+
+/* ---- what a result lacks -------------------------------------------------------------------- */
+
+/* Returns the exit status for this number of unreadable files and of files that are not compared
+ * yet. Logs a warning for each number above 0. */
+enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending);
+
+/* Logs that files are missing in the result, because they had no name whenever the index was read.
+ */
+void completeness_name_missed(uint64_t missed);
+
+/* Logs each file and directory that could not be read, as a warning. Returns 0 or -errno. */
+MUST_CHECK int completeness_name_errors(struct catalog_reader *reader,
+					const struct sources *sources);
+
+/* Logs which file systems below the sources are left out, unless the user gave an option that says
+ * so, as one warning. Returns 0 or -errno. */
+MUST_CHECK int completeness_name_left_out(struct catalog *catalog, const struct sources *sources,
+					  const struct index_settings *settings);
 
 #endif

@@ -22,10 +22,9 @@
 #include "index/query.h"
 #include "index/source.h"
 #include "scan/diff.h"
-#include "scan/disk_seeks.h"
-#include "scan/early_reader.h"
+#include "scan/disk.h"
+#include "scan/early_files.h"
 #include "scan/listing.h"
-#include "scan/walk_dir.h"
 
 /* queue of directories --> walker threads --> batch writer --> catalog
  *        ^                      |

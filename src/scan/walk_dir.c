@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan/walk_dir.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"
+#include "scan/walk.h"
 
 /* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
  * process's limit of descriptors is used instead if it is lower. */

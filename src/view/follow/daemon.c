@@ -45,7 +45,7 @@
 #include "index/commit_delta.h"
 #include "index/source.h"
 #include "page/page.h"
-#include "scan/index_open.h"
+#include "scan/index_folder.h"
 #include "scan/indexing.h"
 #include "scan/ingest.h"
 #include "view/follow/follower.h"

@@ -2,7 +2,7 @@
 #ifndef VIEW_FOLLOW_EVENT_SET_H
 #define VIEW_FOLLOW_EVENT_SET_H
 
-/* Names that must be rechecked, each once with all its events (scan/name_event.h). Pure code, not
+/* Names that must be rechecked, each once with all its events (scan/ingest.h). Pure code, not
  * shared between threads. A struct event_set of zeros is valid and empty.
  *
  * A recheck finds the current state, and a later change causes another event. The set therefore
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "scan/name_event.h"
+#include "scan/ingest.h"
 
 struct event_set {
 	struct event_set_entry *table; /* uthash */

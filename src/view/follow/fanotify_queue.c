@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/kernel.h"
-#include "scan/name_event.h"
+#include "scan/ingest.h"
 #include "view/follow/queue.h"
 #include "view/follow/watch.h"
 

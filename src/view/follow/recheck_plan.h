@@ -14,7 +14,6 @@
 #include "index/catalog.h"
 #include "index/source.h"
 #include "scan/ingest.h"
-#include "scan/name_event.h"
 
 /* Lowers the trust in renames to this level, unless it is lower already. */
 static inline void rename_trust_lower(enum rename_trust *trust, enum rename_trust level)

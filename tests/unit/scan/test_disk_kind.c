@@ -9,7 +9,7 @@
 #include "base/attributes.h"
 #include "base/filesystem.h"
 #include "folder.h"
-#include "scan/disk_seeks.h"
+#include "scan/disk.h"
 #include "unit_test.h"
 
 /* An artificial /sys that describes the device of the folder beside it. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "scan/disk_seeks.h"
+#include "scan/disk.h"
 #include "unit_test.h"
 
 #define CACHED_NS UINT64_C(10000)

@@ -4,10 +4,10 @@
 
 #include <sys/stat.h>
 
+#include "scan/candidates.h"
 #include "scan/colliding.h"
 #include "scan/early.h"
-#include "scan/early_writer.h"
-#include "scan/prefixes.h"
+#include "scan/early_files.h"
 
 /* ---- cases --------------------------------------------------------------------------- */
 

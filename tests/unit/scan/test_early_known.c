@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
+#include "scan/candidates.h"
 #include "scan/colliding.h"
 #include "scan/early.h"
-#include "scan/prefixes.h"
 
 static void test_new_directory_beside_indexed_files_is_read(void **state)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan/joint_ranges.h"
+#include "scan/mapping.h"
 #include "unit_test.h"
 
 #define SPACES UINT64_C(2)

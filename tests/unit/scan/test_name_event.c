@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "base/attributes.h"
-#include "scan/name_event.h"
+#include "scan/ingest.h"
 #include "unit_test.h"
 
 /* Each single event with its effects. */

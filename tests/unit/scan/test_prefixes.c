@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "scan/candidates.h"
 #include "scan/colliding.h"
-#include "scan/prefixes.h"
 #include "unit_test.h"
 
 #define FILES_MAX 400

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "scan/ingest.h"
-#include "scan/walk_dir.h"
+#include "scan/walk.h"
 #include "unit_test.h"
 
 #define DIRS 200

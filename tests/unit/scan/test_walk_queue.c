@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "scan/walk_dir.h"
+#include "scan/walk.h"
 #include "unit_test.h"
 
 #define FAST_DIRS 100

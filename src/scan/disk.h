@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SCAN_DISK_SEEKS_H
-#define SCAN_DISK_SEEKS_H
+#ifndef SCAN_DISK_H
+#define SCAN_DISK_H
 
 /* Detects whether a disk seeks. The kernel's report that a disk rotates is not enough, as virtual
  * disks often report rotation wrongly. Slow reads are not enough either, as load slows all reads.
@@ -15,7 +15,7 @@
  *
  * A reader that needs to know whether a disk seeks calls disk_trial_read() with open files of that
  * disk until disk_trial_is_over(), then disk_trial_seeks(). While files are compared,
- * disk_order_is_on() (disk_order.h) has the result. Not shared between threads. */
+ * disk_order_is_on() (contents.h) has the result. Not shared between threads. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,5 +101,22 @@ struct disk_files {
 /* Returns whether the disk of the files seeks, as trials prove. No file is opened unless the kernel
  * reports that the disk of a source rotates, or after stop_requested(). Blocks on the disk. */
 bool disk_files_seek(const struct disk_files *files);
+
+/* ---- positions and prefetching -------------------------------------------------------------- */
+
+/* The position of a file on its disk, and prefetching into the page cache of the kernel.
+ * Prefetching only saves time. The comparison still reads the file, from the cache. Any thread. */
+
+/* Returns the device offset of the first byte of an open file, from FS_IOC_FIEMAP. If that ioctl
+ * fails, returns the inode number, which often follows the order of the disk. Returns 0 if the
+ * bytes have no position on the disk (yet). */
+uint64_t disk_fetch_place(int fd);
+
+/* Asks the kernel to read this range of an open file into the page cache. Returns when the range is
+ * requested, not when it is read. Blocks only while the queue of the disk is full. */
+void disk_fetch_range(int fd, uint64_t offset, uint64_t length);
+
+/* Returns true if the first page of an open file is cached, or if that is unknown. */
+bool disk_fetch_is_cached(int fd);
 
 #endif
