@@ -9,7 +9,7 @@
  *	drain thread	moves events from the kernel's queues to memory (view/follow/watch.h)
  *	session		several threads answer requests, each with a snapshot of the index; the
  *			notifier thread invalidates caches of the kernel (view/fuse/notifier.h)
- *	service status	reports progress to the service manager (service_status.h)
+ *	service status	reports progress to the service manager (service.h)
  *	signals		SIGINT, SIGTERM: sets the stop flag and ends the session; SIGHUP: requests a
  *			walk of all sources and a retry of all unreadable files
  *
@@ -50,7 +50,7 @@
 #include "scan/ingest.h"
 #include "view/follow/follower.h"
 #include "view/follow/lanes.h"
-#include "view/follow/service_status.h"
+#include "view/follow/service.h"
 #include "view/follow/source_state.h"
 #include "view/fuse/backing.h"
 #include "view/fuse/features.h"

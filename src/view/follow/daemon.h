@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "scan/indexing.h"
-#include "view/follow/readiness.h"
+#include "view/follow/service.h"
 #include "view/follow/source_state.h"
 #include "view/fuse/mount.h"
 

@@ -33,8 +33,7 @@
 #include "view/follow/backoff.h"
 #include "view/follow/event_set.h"
 #include "view/follow/lanes.h"
-#include "view/follow/recheck_inbox.h"
-#include "view/follow/recheck_plan.h"
+#include "view/follow/rechecks.h"
 #include "view/follow/source_state.h"
 #include "view/follow/ticket_worker.h"
 #include "view/follow/watch.h"
@@ -89,48 +88,6 @@ struct follower {
 	struct event_set not_entered; /* mount points: no event reports their attributes */
 	bool woken; /* a request or an event waits */
 };
-
-/* ---- linked files -------------------------------------------------------------------- */
-
-/* Files that were changed by a hard link outside of the sources. One thread. */
-
-static int note_file(const struct sources *sources, struct catalog_reader *reader,
-		     const struct name_events *changed, struct recheck_inbox *inbox)
-{
-	struct dir_record root;
-	uint64_t inode, file = 0;
-	int r = catalog_get_dir(reader, sources->list[changed->dir - 1].root, &root);
-
-	memcpy(&inode, changed->name, sizeof(inode));
-	if (r == 0)
-		r = catalog_find_inode(reader, root.attributes.filesystem, inode, &file);
-	if (r == 0 && file)
-		recheck_inbox_add_file(inbox, file, changed->events);
-	return r == -ENOENT ? 0 : r;
-}
-
-/* Requests a recheck of each file of inodes that the index has.
- *
- * inodes	from watch_take_inodes(); the number of a queue is that of a source
- *
- * Returns 0 or -errno. */
-static int linked_files_note(const struct sources *sources, const struct event_set *inodes,
-			     struct recheck_inbox *inbox)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	AUTO_FREE const struct name_events **list = NULL;
-	size_t count;
-	int r;
-
-	if (inodes->count == 0)
-		return 0;
-	r = event_set_list(inodes, &list, &count);
-	if (r == 0)
-		r = catalog_read_begin(sources->catalog, &reader);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = note_file(sources, reader, list[i], inbox);
-	return r;
-}
 
 /* ---- hooks --------------------------------------------------------------------------- */
 

@@ -4,9 +4,7 @@
 
 /* A queue of the kernel, and its events that were read but not yet taken. Not shared between
  * threads: watch.c holds its lock around each call while the drain thread runs. queue_add(),
- * queue_renumber(), queue_remove() and queue_note_unmounted() work like watch_add() and so on. The
- * functions of the two back ends, inotify and fanotify, work like those of the queue.
- */
+ * queue_renumber(), queue_remove() and queue_note_unmounted() work like watch_add() and so on. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,35 +109,5 @@ void queue_read_all(struct queue *queue, char *buffer);
 /* Moves pending events into set. The caller must first call queue_read_all(). Returns 0, or
  * -ENOMEM: then the queue has overflowed. */
 MUST_CHECK int queue_take(struct queue *queue, struct event_set *set);
-
-/* ---- inotify (inotify_queue.c) -------------------------------------------------------------- */
-
-/* Returns 0 or -errno. The caller must call inotify_queue_close() in either case. */
-MUST_CHECK int inotify_queue_open(struct inotify_queue *queue, struct pending_events *pending);
-void inotify_queue_close(struct inotify_queue *queue);
-MUST_CHECK int inotify_queue_add(struct inotify_queue *queue, int fd, uint64_t dir,
-				 uint64_t *known);
-void inotify_queue_remove(struct inotify_queue *queue, uint64_t dir);
-size_t inotify_queue_read(struct inotify_queue *queue, char *buffer);
-void inotify_queue_read_all(struct inotify_queue *queue, char *buffer);
-
-/* ---- fanotify (fanotify_queue.c) ------------------------------------------------------------ */
-
-/* Takes the open group. */
-void fanotify_queue_open(struct fanotify_queue *queue, struct fanotify_group *group,
-			 struct pending_events *pending);
-void fanotify_queue_close(struct fanotify_queue *queue);
-
-/* Also returns WATCH_FULL if the directory is on another file system, or if its handle cannot be
- * read. */
-MUST_CHECK int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir,
-				  uint64_t *known, char *buffer);
-void fanotify_queue_remove(struct fanotify_queue *queue, uint64_t dir);
-
-/* Forgets removed directories, whose events set has_unknown_dir until then. The caller must first
- * read all events. */
-void fanotify_queue_forget_ended(struct fanotify_queue *queue);
-size_t fanotify_queue_read(struct fanotify_queue *queue, char *buffer);
-void fanotify_queue_read_all(struct fanotify_queue *queue, char *buffer);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/stop.h"
 #include "unit_test.h"
-#include "view/follow/readiness.h"
+#include "view/follow/service.h"
 
 /* Forks. The child calls part and exits with status. Returns the status that the parent
  * receives. */

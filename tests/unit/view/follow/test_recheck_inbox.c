@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/fixture.h"
-#include "view/follow/recheck_inbox.h"
+#include "view/follow/rechecks.h"
 
 /* An index with an inbox, and the events that were taken from the inbox. */
 struct case_state {

@@ -2,7 +2,7 @@
 #include "index/fixture.h"
 #include "index/source.h"
 #include "view/follow/event_set.h"
-#include "view/follow/recheck_plan.h"
+#include "view/follow/rechecks.h"
 
 /* An index of two sources, events in these sources, and the plan for the events. */
 struct case_state {

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "unit_test.h"
-#include "view/follow/service_status.h"
+#include "view/follow/service.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

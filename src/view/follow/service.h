@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEW_FOLLOW_READINESS_H
-#define VIEW_FOLLOW_READINESS_H
+#ifndef VIEW_FOLLOW_SERVICE_H
+#define VIEW_FOLLOW_SERVICE_H
 
-/* Reports of readiness. A daemon in the background reports to its parent, and a daemon in the
- * foreground to the service manager.
- *
- *	parent				child
- *	readiness_fork()  ----------->  prepares in a session of its own, with stderr of the parent
- *	readiness_wait() <-- status --  readiness_report(): stdio is /dev/null, logs to syslog
- *	exits with the status		keeps serving
- *
- * If the child ends without a report, the parent exits with the status of the child. If a signal
- * would end the parent, the parent sends SIGTERM to the child.
- */
+/* What a daemon reports: its readiness, to the process that started it, and its progress, to the
+ * service manager. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
+#include "base/progress.h"
 #include "twinfs/exit.h"
 
-/* ---- service manager ----------------------------------------------------------------- */
+struct indexing;
+struct service_status;
+struct view;
+
+/* ---- service manager ---------------------------------------------------------------- */
 
 /* Notifications for the service manager, as by sd_notify(3): datagrams to the socket that
  * NOTIFY_SOCKET names. Without NOTIFY_SOCKET all functions do nothing.
@@ -45,7 +43,19 @@ struct service_manager {
  * or another -errno. */
 int service_manager_try_notify(const struct service_manager *service, const char *message);
 
-/* ---- readiness ----------------------------------------------------------------------- */
+/* ---- readiness ---------------------------------------------------------------------- */
+
+/* Reports of readiness. A daemon in the background reports to its parent, and a daemon in the
+ * foreground to the service manager.
+ *
+ *	parent				child
+ *	readiness_fork()  ----------->  prepares in a session of its own, with stderr of the parent
+ *	readiness_wait() <-- status --  readiness_report(): stdio is /dev/null, logs to syslog
+ *	exits with the status		keeps serving
+ *
+ * If the child ends without a report, the parent exits with the status of the child. If a signal
+ * would end the parent, the parent sends SIGTERM to the child.
+ */
 
 struct readiness {
 	int fd; /* this process's end of the pipe; -1: no parent waits */
@@ -86,5 +96,56 @@ MUST_CHECK bool readiness_note(struct readiness *readiness, enum twinfs_exit *st
 /* In the child: sends the status to the parent, and replaces stdio by /dev/null. In a process in
  * the foreground: notifies the service manager, once. One thread. */
 void readiness_report(struct readiness *readiness, enum twinfs_exit status);
+
+/* ---- progress ----------------------------------------------------------------------- */
+
+/* Sends the progress of a view to the service manager; 'systemctl status' shows it.
+ *
+ *	counters of walk and comparison --once a second------.
+ *	commits, state of the view --service_status_update---+--> thread --STATUS=...--> manager
+ *
+ * The thread sends a line only if it differs from the last line, and at most four lines a second.
+ * It sleeps while the view is current and nothing changes. Without a service manager there is no
+ * thread.
+ */
+
+/* State of a view, as shown in a status line. */
+struct service_figures {
+	enum service_phase {
+		SERVICE_READS_NAMES,
+		SERVICE_COMPARES, /* the first comparison */
+		SERVICE_COMPARES_CHANGES,
+		SERVICE_IS_CURRENT,
+	} phase;
+	int problem; /* positive errno that blocks progress, or 0 */
+	bool missing; /* a source is missing */
+	struct progress_counts counts; /* in the first two phases */
+	uint64_t elapsed_ns; /* in SERVICE_COMPARES */
+	uint64_t groups, reclaimable_bytes, errors; /* in the last two phases */
+};
+
+/* Appends the figures as text: "comparing 43 %, 2 minutes left". Returns 0 or -ENOMEM. Pure. */
+MUST_CHECK int service_status_format(struct bytes *text, const struct service_figures *figures);
+
+/* Starts the thread. If there is no service manager, or the thread cannot be started, sets *status
+ * to NULL, and the view is served without a status.
+ *
+ * service, indexing	borrowed until service_status_end()
+ */
+void service_status_start(struct service_status **status, const struct service_manager *service,
+			  const struct indexing *indexing);
+
+/* Sets the view (borrowed until service_status_end()). Like the functions below, accepts a NULL
+ * status. */
+void service_status_show(struct service_status *status, struct view *view);
+
+/* Requests a new status line. Any thread, never blocks for long. */
+void service_status_update(struct service_status *status);
+
+/* Ends the thread. service_status_update() may still be called. */
+void service_status_end(struct service_status *status);
+
+/* Frees the status, after service_status_end() and the last service_status_update(). */
+void service_status_free(struct service_status *status);
 
 #endif
