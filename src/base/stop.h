@@ -33,7 +33,7 @@ static inline bool cancellation_is_requested(const struct cancellation *cancella
 
 /* ---- signals ----------------------------------------------------------------------- */
 
-/* SIGINT, SIGTERM and SIGHUP in commands that end by themselves. In a daemon, view/fuse/signals.h
+/* SIGINT, SIGTERM and SIGHUP in commands that end by themselves. In a daemon, view/fuse/session.c
  * handles these signals.
  */
 

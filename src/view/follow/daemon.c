@@ -52,11 +52,9 @@
 #include "view/follow/lanes.h"
 #include "view/follow/service.h"
 #include "view/follow/source_state.h"
-#include "view/fuse/backing.h"
 #include "view/fuse/features.h"
 #include "view/fuse/mount.h"
 #include "view/fuse/mounter.h"
-#include "view/fuse/signals.h"
 #include "view/tree/node.h"
 #include "view/tree/view.h"
 

@@ -37,7 +37,7 @@ static inline bool request_is_io_uring(fuse_req_t request)
 /* Returns how writes to the view are refused. Must be called before permissions are dropped. */
 enum session_access fuse_options_access(const struct session_settings *settings);
 
-/* Creates a session of libfuse with these settings and the callbacks of view/fuse/callbacks.h. The
+/* Creates a session of libfuse with these settings and the callbacks of view/fuse/callbacks.c. The
  * caller destroys it by fuse_session_destroy(). Returns 0, -ENOMEM or -EINVAL.
  *
  * rings	request io_uring

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/thread.h"
 
 /* Buffer size that the kernel requires: the data and a page for the headers. */
@@ -34,7 +35,7 @@ void loop_deinit(struct loop *loop)
 	pthread_cond_destroy(&loop->changed);
 }
 
-/* ---- a worker ------------------------------------------------------------------------ */
+/* ---- a worker ----------------------------------------------------------------------- */
 
 /* Evaluates an error of read(2) on the device. Returns 0 to continue, 1 at the end, or -errno. */
 static int classify_read_error(int error)
@@ -167,7 +168,7 @@ static void *work(void *context)
 	return NULL;
 }
 
-/* ---- all workers --------------------------------------------------------------------- */
+/* ---- all workers -------------------------------------------------------------------- */
 
 static int start_worker(struct loop *loop)
 {
@@ -309,4 +310,51 @@ void loop_stop(struct loop *loop)
 	while (loop->fuse)
 		pthread_cond_wait(&loop->changed, &loop->lock);
 	pthread_mutex_unlock(&loop->lock);
+}
+
+/* ---- buffers for replies ------------------------------------------------------------ */
+
+/* Minimum size, so that buffers of listings can be reused for reads. */
+#define SIZE_MIN (128U << 10)
+
+void buffers_init(struct buffers *buffers)
+{
+	*buffers = (struct buffers){.count = 0};
+	pthread_mutex_init(&buffers->lock, NULL);
+}
+
+void buffers_deinit(struct buffers *buffers)
+{
+	for (size_t i = 0; i < buffers->count; i++)
+		free(buffers->idle[i].data);
+	pthread_mutex_destroy(&buffers->lock);
+}
+
+struct buffer buffers_take(struct buffers *buffers, size_t size)
+{
+	struct buffer buffer = {0};
+
+	if (size < SIZE_MIN)
+		size = SIZE_MIN;
+	pthread_mutex_lock(&buffers->lock);
+	if (buffers->count)
+		buffer = buffers->idle[--buffers->count];
+	pthread_mutex_unlock(&buffers->lock);
+	if (buffer.size >= size)
+		return buffer;
+	free(buffer.data);
+	buffer.data = memory_pages(size);
+	buffer.size = buffer.data ? size : 0;
+	return buffer;
+}
+
+void buffers_return(struct buffers *buffers, struct buffer buffer)
+{
+	pthread_mutex_lock(&buffers->lock);
+	if (buffer.data && buffers->count < BUFFERS_MAX) {
+		buffers->idle[buffers->count++] = buffer;
+		buffer.data = NULL;
+	}
+	pthread_mutex_unlock(&buffers->lock);
+	free(buffer.data);
 }

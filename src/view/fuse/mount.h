@@ -5,7 +5,7 @@
 /* A view, mounted with libfuse's low-level interface.
  *
  * A daemon calls mount_point_prepare (index/mount_point.h), mounter_start (view/fuse/mounter.h),
- * signal_watch_new (view/fuse/signals.h), session_new, session_run and session_free, in this order.
+ * signal_watch_new, session_new, session_run and session_free, in this order.
  * The first three calls must precede the start of any other thread. The arguments of session_new
  * are borrowed until session_free.
  *
@@ -38,10 +38,10 @@ enum session_access {
 
 /* The options of the user. */
 struct session_options {
-	bool passthrough; /* the kernel reads all files without the daemon (view/fuse/backing.h) */
+	bool passthrough; /* the kernel reads all files without the daemon (view/fuse/features.h) */
 	bool io_uring; /* requests over io_uring, if possible */
 	/* other users have access; each sees only files that this user can read
-	 * (view/fuse/requester.h); needs root */
+	 * (view/fuse/callbacks.c); needs root */
 	bool shared;
 	bool nonempty; /* the mount point may be a directory that is not empty */
 	bool auto_unmount; /* unmount even if the daemon is killed (view/fuse/mounter.h) */
@@ -103,5 +103,37 @@ void session_free(struct session *session);
 
 /* Returns the version of libfuse (static string). */
 const char *mount_library_version(void);
+
+/* ---- signals ------------------------------------------------------------------------ */
+
+/* Signals of a daemon: SIGINT and SIGTERM end the daemon. SIGHUP ends the daemon or makes it
+ * rescan.
+ *
+ * One thread waits for these signals. To end the daemon, the thread sets the flag of base/stop.h,
+ * which stops scans, and calls the callback of signal_watch_attach().
+ */
+
+/* Begins to wait for signals. Blocks them in the calling thread, and so in all threads that this
+ * thread starts later. Call it after the last fork(2) and before any other thread is started.
+ *
+ * hangup_ends	SIGHUP ends the daemon (in the foreground of a terminal)
+ *
+ * Returns 0 or -errno. */
+MUST_CHECK int signal_watch_new(struct signal_watch **watch, bool hangup_ends);
+
+/* Sets the callback for a SIGHUP that does not end the daemon. The watch's thread calls it. */
+void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *context),
+			    void *context);
+
+/* Sets the callback that stops the session; NULL removes it. If a signal that ends the daemon was
+ * received before, the callback is called at once. If not, the watch's thread calls it when such a
+ * signal arrives. Waits for a running callback. watch may be NULL. */
+void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context);
+
+/* Returns the last signal that ended the daemon, or 0. Any thread. */
+int signal_watch_number(const struct signal_watch *watch);
+
+/* Ends the watch. The signals stay blocked. Accepts NULL. */
+void signal_watch_free(struct signal_watch *watch);
 
 #endif

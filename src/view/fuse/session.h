@@ -8,8 +8,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "view/fuse/backing.h"
-#include "view/fuse/buffers.h"
 #include "view/fuse/features.h"
 #include "view/fuse/handle.h"
 #include "view/fuse/kernel_cache.h"
@@ -35,10 +33,10 @@ struct session {
 	struct fuse_session *fuse;
 	enum session_access access;
 	bool mounted;
-	atomic_bool replied; /* the first reply was sent (device.c) */
+	atomic_bool replied; /* the first reply was sent (session.c) */
 	bool failed; /* an error ended the session while it answered requests */
 	struct page_gate gate;
-	atomic_uint prefetches; /* workers that store a file in the page cache (files.c) */
+	atomic_uint prefetches; /* workers that store a file in the page cache (callbacks.c) */
 	struct generations generations;
 	struct cached_marks cached;
 	struct listed_groups listed;

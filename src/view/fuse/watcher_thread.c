@@ -20,7 +20,7 @@
 #include "base/thread.h"
 #include "view/fuse/mounter.h"
 #include "view/fuse/session.h"
-#include "view/fuse/watcher_names.h"
+#include "view/fuse/watcher_event.h"
 #include "view/tree/node.h"
 #include "view/tree/view.h"
 

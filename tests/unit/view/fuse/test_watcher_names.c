@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "unit_test.h"
-#include "view/fuse/watcher_names.h"
+#include "view/fuse/watcher_event.h"
 
 /* The emitted differences, each as a letter and a name, and the number of further differences that
  * emit() accepts. */
