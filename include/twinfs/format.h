@@ -29,7 +29,7 @@
 /* Paths of the sources, one in each line: shows other indexes of the user which ones know the same
  * files (scan/shared_contents.h). */
 #define TWINFS_INDEX_SOURCES "scanned-sources"
-/* What the last `dedupe --partial` of the whole index left to share; see src/index/blocks.h. */
+/* What the last `dedupe --partial` of the whole index left to share; see src/index/hashes.h. */
 #define TWINFS_INDEX_PARTS "equal-parts"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"

@@ -13,7 +13,7 @@
 #include "choose/folder_tree.h"
 #include "choose/report.h"
 #include "choose/similar.h"
-#include "index/group_name.h"
+#include "index/query.h"
 
 /* A group, or a file without a copy. The copies of a group of folders are folders. */
 struct item {

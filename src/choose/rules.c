@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "base/sort.h"
-#include "index/kept_order.h"
+#include "index/kept.h"
 #include "index/managed.h"
 #include "index/operands.h"
 #include "index/paths.h"

@@ -24,7 +24,7 @@
  *    removal would free nothing.
  * 6. Inodes to which symlinks lead (symlinks.h) are preferred.
  * 7. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
- *    order decides (index/kept_order.h).
+ *    order decides (index/kept.h).
  *
  * Unless break_symlinks is set, an inode to which a symlink leads stays even if it is not kept.
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept. An

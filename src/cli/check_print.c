@@ -22,7 +22,7 @@
 #include "choose/figures.h"
 #include "choose/format.h"
 #include "cli/check.h"
-#include "index/group_name.h"
+#include "index/query.h"
 #include "index/source.h"
 #include "row/json_path.h"
 

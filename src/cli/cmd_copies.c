@@ -19,7 +19,6 @@
 #include "cli/known_index.h"
 #include "cli/paths.h"
 #include "index/catalog.h"
-#include "index/group_name.h"
 #include "index/mount_point.h"
 #include "index/paths.h"
 #include "index/query.h"

@@ -16,7 +16,7 @@
 #include "cli/common_options.h"
 #include "cli/current_index.h"
 #include "cli/paths.h"
-#include "index/blocks.h"
+#include "index/hashes.h"
 #include "index/query.h"
 #include "partial/partial.h"
 

@@ -19,7 +19,6 @@
 #include "cli/common_options.h"
 #include "cli/doctor.h"
 #include "index/mount_point.h"
-#include "index/mount_prerequisites.h"
 #include "view/fuse/features.h"
 #include "view/fuse/mount.h"
 #include "view/tree/caller.h"

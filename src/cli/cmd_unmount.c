@@ -17,7 +17,6 @@
 #include "index/mount_point.h"
 #include "index/mount_table.h"
 #include "index/source.h"
-#include "index/unmount.h"
 #include "scan/index_folder.h"
 
 /* Time limit for the end of a daemon. Its longest work is to make its index smaller. */

@@ -25,7 +25,7 @@
 #include "fleet/reading_pool.h"
 #include "fleet/row_set.h"
 #include "index/catalog.h"
-#include "index/digests.h"
+#include "index/hashes.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/source.h"

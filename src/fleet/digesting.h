@@ -22,7 +22,7 @@
 
 #include "base/attributes.h"
 #include "base/progress.h"
-#include "index/digests.h"
+#include "index/hashes.h"
 #include "scan/ingest.h"
 
 /* ---- the wanted files ----------------------------------------------------------------------- */

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "index/group_name.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

@@ -26,8 +26,8 @@
 #include "base/progress.h"
 #include "fleet/row_set.h"
 #include "index/catalog.h"
-#include "index/digests.h"
-#include "index/group_name.h"
+#include "index/hashes.h"
+#include "index/query.h"
 #include "row/fields.h"
 
 /* ---- rows ----------------------------------------------------------------------------------- */

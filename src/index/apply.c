@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/sort.h"
 #include "index/change.h"
-#include "index/copy_marks.h"
 #include "index/file.h"
 #include "index/folders.h"
 #include "index/group.h"

@@ -18,13 +18,13 @@
 #include "base/stop.h"
 #include "index/change.h"
 #include "index/filesystem.h"
-#include "index/handle.h"
 #include "index/integrity.h"
 #include "index/meta.h"
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/store/index_files.h"
 #include "index/store/store.h"
+#include "index/writer.h"
 #include "twinfs/format.h"
 
 /* ---- lost writes ---------------------------------------------------------------------------- */

@@ -2,12 +2,14 @@
 #include "index/change.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/sort.h"
 #include "index/file.h"
 #include "index/folders.h"
 #include "index/group.h"
-#include "index/handle.h"
 #include "index/keep_rules.h"
 #include "index/kept.h"
 #include "index/meta.h"
@@ -192,4 +194,286 @@ int catalog_update_places(struct catalog *catalog)
 	if (r < 0 && r != -ENOENT)
 		return r;
 	return version == PLACES_VERSION ? 0 : catalog_write(catalog, update_places_body, NULL);
+}
+
+/* ---- contents ---------------------------------------------------------------------- */
+
+/* The contents of many files are written in passes. Each pass writes one table, in the order of the
+ * table's keys. In that order LMDB appends, or finds the position on the current page.
+ *
+ *   files (unchanged since they were read?) and contents -> sizes, removed and added -> members
+ */
+
+/* A file whose content was read. */
+struct learned {
+	struct content_change change;
+	struct content_record before; /* zero: unknown */
+	uint64_t size;
+	bool regular;
+	bool maps; /* catalog_maps_file() */
+	bool linked; /* a name of the file has an id of its own (file.h) */
+	bool was_kept; /* file_was_kept() */
+	bool stale; /* nothing is written for the file */
+};
+
+static int by_file(const void *a, const void *b)
+{
+	return numbers_compare(((const struct learned *)a)->change.file,
+			       ((const struct learned *)b)->change.file);
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const struct learned *x = a, *y = b;
+	int order = numbers_compare(x->change.group, y->change.group);
+
+	return order ? order : by_file(a, b);
+}
+
+static int by_size_before(const void *a, const void *b)
+{
+	const struct learned *x = a, *y = b;
+	int order = numbers_compare(x->size, y->size);
+
+	if (order == 0)
+		order = numbers_compare(x->before.prefix, y->before.prefix);
+	if (order == 0)
+		order = numbers_compare(x->before.group, y->before.group);
+	return order ? order : by_file(a, b);
+}
+
+static int by_size_now(const void *a, const void *b)
+{
+	const struct learned *x = a, *y = b;
+	int order = numbers_compare(x->size, y->size);
+
+	if (order == 0)
+		order = numbers_compare(x->change.prefix, y->change.prefix);
+	return order ? order : by_group(a, b);
+}
+
+/* Sorts. The list is often in order already, such as files of one size. */
+static void sort(struct learned *list, size_t count, int (*order)(const void *, const void *))
+{
+	sort_unless_sorted(list, count, sizeof(*list), order);
+}
+
+static struct content_record content_of(const struct learned *learned)
+{
+	return (struct content_record){.prefix = learned->change.prefix,
+				       .group = learned->change.group,
+				       .hash = learned->change.hash};
+}
+
+static bool is_listed_anew(const struct learned *learned)
+{
+	return !learned->stale && learned->regular &&
+	       (learned->before.prefix != learned->change.prefix ||
+		learned->before.group != learned->change.group);
+}
+
+/* ---- the passes ---------------------------------------------------------------------- */
+
+/* Sets learned->stale if the result cannot be recorded, and gets what the index has of the file. */
+static int look_up(struct catalog_writer *w, struct learned *learned)
+{
+	struct file_record file;
+	int r = catalog_get_file(&w->store.reader, learned->change.file, &file);
+
+	learned->stale = r == -ENOENT;
+	if (r < 0)
+		return learned->stale ? 0 : r;
+	learned->stale = file.names == 0 || file_digest(&file) != learned->change.digest ||
+			 catalog_defers(&w->totals, file.id);
+	learned->size = file.attributes.size;
+	learned->regular = S_ISREG(file.attributes.mode);
+	learned->maps = catalog_maps_file(w->catalog, &file);
+	learned->linked = file_has_links(&file);
+	learned->was_kept = file_was_kept(&file);
+	if (!learned->stale && learned->change.group)
+		r = group_find(w, learned->change.group);
+	if (r == -ENOENT) /* the group was deleted meanwhile, as its last member left */
+		learned->stale = true;
+	else if (r < 0)
+		return r;
+	r = catalog_get_content(&w->store.reader, file.id, &learned->before);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int put_content(struct catalog_writer *w, const struct learned *learned)
+{
+	struct content_record now = content_of(learned);
+	struct key key = key_number(learned->change.file);
+
+	w->totals.comparisons++;
+	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&now));
+}
+
+static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	int r = 0;
+
+	sort(list, count, by_file);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = look_up(w, &list[i]);
+		/* if the list has a file twice, one of the results counts */
+		if (i > 0 && list[i].change.file == list[i - 1].change.file)
+			list[i].stale = true;
+		if (r == 0 && !list[i].stale)
+			r = put_content(w, &list[i]);
+	}
+	return r;
+}
+
+static int list_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	struct content_record now;
+	int r = 0;
+
+	sort(list, count, by_size_before);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (is_listed_anew(&list[i]))
+			r = file_unlist_size(w, list[i].change.file, list[i].size, &list[i].before);
+	}
+	sort(list, count, by_size_now);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		now = content_of(&list[i]);
+		if (is_listed_anew(&list[i]))
+			r = file_list_size(w, list[i].change.file, list[i].size, &now);
+	}
+	return r;
+}
+
+static int move_links(struct catalog_writer *w, const struct learned *learned)
+{
+	struct file_record file;
+	int r = catalog_get_file(&w->store.reader, learned->change.file, &file);
+
+	if (r == 0 && learned->before.group)
+		r = links_leave(w, &file, learned->before.group);
+	if (r == 0 && learned->change.group)
+		r = links_join(w, &file, learned->change.group);
+	return r;
+}
+
+static int join_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	int r = 0;
+
+	sort(list, count, by_group);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct learned *at = &list[i];
+
+		if (at->stale)
+			continue;
+		if (at->change.group)
+			r = group_join(w, at->change.group, at->change.file, at->maps);
+		if (r == 0 && at->change.group && at->was_kept)
+			r = file_keep_again(w, at->change.file, at->change.group);
+		if (r == 0 && at->before.group && at->before.group != at->change.group)
+			r = group_leave(w, at->before.group, at->change.file, false);
+		if (r == 0 && at->linked)
+			r = move_links(w, at);
+	}
+	return r;
+}
+
+static int set_all(struct catalog_writer *w, struct learned *list, size_t count)
+{
+	int r = put_all(w, list, count);
+
+	if (r == 0)
+		r = list_all(w, list, count);
+	return r < 0 ? r : join_all(w, list, count);
+}
+
+int catalog_set_content(struct catalog_writer *w, const struct content_change *change)
+{
+	struct learned learned = {.change = *change};
+	int r = set_all(w, &learned, 1);
+
+	if (r < 0)
+		return r;
+	return learned.stale ? CONTENT_STALE : 0;
+}
+
+int catalog_set_contents(struct catalog_writer *w, const struct content_change *changes,
+			 size_t count)
+{
+	AUTO_FREE struct learned *list = calloc(count ? count : 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		list[i].change = changes[i];
+	return set_all(w, list, count);
+}
+
+/* ---- extents ------------------------------------------------------------------------- */
+
+static bool is_same_state(const struct group_record *a, const struct group_record *b)
+{
+	return a->inodes == b->inodes && a->kept == b->kept && clock_equal(a->changed, b->changed);
+}
+
+static int put_extents(struct catalog_writer *w, const struct file_extents *file, uint64_t size)
+{
+	struct key key = key_number(file->file);
+
+	if (file->record.own == size && !file->record.sharing)
+		return store_forget(&w->store, TABLE_EXTENT, &key);
+	return store_put(&w->store, TABLE_EXTENT, &key, encode_extents(&file->record));
+}
+
+int catalog_set_extents(struct catalog_writer *w, const struct group_extents *extents)
+{
+	struct group_record now;
+	int r = catalog_get_group(&w->store.reader, extents->group.id, &now);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (!is_same_state(&now, &extents->group))
+		return 0;
+	for (size_t i = 0; r == 0 && i < extents->count; i++)
+		r = put_extents(w, &extents->files[i], now.size);
+	return r < 0 ? r : group_set_retained(w, now.id, extents->retained, extents->due);
+}
+
+int catalog_map_again(struct catalog_writer *w, uint64_t *after, size_t limit)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r = catalog_scan_groups(&w->store.reader, *after, &scan);
+
+	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		struct key key = key_number(group.id);
+
+		*after = group.id;
+		if (group.maps && group_is_visible(&group))
+			r = store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
+	}
+	if (r == -ENOENT)
+		*after = 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- deferred files ------------------------------------------------------------------ */
+
+int catalog_add_deferred_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+			       uint64_t *group)
+{
+	int r = catalog_add_group(w, hash, size_bytes, group);
+
+	return r < 0 ? r : group_await(w, *group);
+}
+
+int catalog_add_deferred_content(struct catalog_writer *w, const struct content_change *change)
+{
+	const struct content_record content = {.prefix = change->prefix,
+					       .group = change->group,
+					       .hash = change->hash};
+	struct key key = key_number(change->file);
+
+	w->totals.comparisons++;
+	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&content));
 }

@@ -137,7 +137,7 @@ MUST_CHECK int catalog_set_contents(struct catalog_writer *w, const struct conte
 MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 				 uint64_t *group);
 
-/* ---- extents, see extents.h ------------------------------------------------------------- */
+/* ---- extents, see query.h --------------------------------------------------------------- */
 
 struct file_extents {
 	uint64_t file;

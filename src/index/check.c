@@ -2,12 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "index/blocks.h"
 #include "index/catalog.h"
-#include "index/digests.h"
-#include "index/extents.h"
 #include "index/filesystem.h"
 #include "index/folder_token.h"
+#include "index/hashes.h"
 #include "index/integrity.h"
 #include "index/keep_rules.h"
 #include "index/kept.h"

@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "index/blocks.h"
 #include "index/catalog.h"
 #include "index/change.h"
-#include "index/copy_marks.h"
-#include "index/extents.h"
 #include "index/folders.h"
 #include "index/group.h"
+#include "index/hashes.h"
+#include "index/kept.h"
 #include "index/query.h"
 #include "index/redundant.h"
 #include "index/scan.h"

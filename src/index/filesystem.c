@@ -17,10 +17,10 @@
 #include "base/filesystem.h"
 #include "base/hash.h"
 #include "base/kernel.h"
-#include "index/handle.h"
 #include "index/meta.h"
 #include "index/store/store.h"
 #include "index/store/value.h"
+#include "index/writer.h"
 
 #define IOCTL_GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
 

@@ -18,7 +18,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "index/writer.h"
+#include "index/catalog.h"
+
+struct catalog_writer;
 
 /* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
 struct fs_uuid {

@@ -21,7 +21,6 @@
 #include "base/memory.h"
 #include "base/new_file.h"
 #include "index/meta.h"
-#include "index/store/compact.h"
 #include "index/store/index_files.h"
 #include "index/store/store.h"
 #include "twinfs/format.h"
@@ -144,7 +143,7 @@ static int copy_records(struct catalog_reader *reader)
 }
 
 /* Reads and checks everything; the work of the child process. If copied is true, writes the records
- * of a sound index to a new file (index/store/compact.h). Returns an enum catalog_open_outcome. */
+ * of a sound index to a new file (index/store/store.h). Returns an enum catalog_open_outcome. */
 static int check_records(const char *folder, bool copied)
 {
 	struct catalog_reader *reader = NULL;

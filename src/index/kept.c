@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/sort.h"
 #include "index/change.h"
 #include "index/emptied_place.h"
 #include "index/keep_rules.h"
-#include "index/kept_order.h"
 #include "index/meta.h"
 #include "index/paths.h"
 #include "index/query.h"
@@ -503,4 +507,315 @@ void kept_choice_deinit(struct kept_choice *choice)
 	if (choice->kept)
 		bytes_free(&choice->kept->path);
 	free(choice->kept);
+}
+
+/* ---- the order --------------------------------------------------------------------- */
+
+void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
+			 const struct attributes *attributes)
+{
+	static const struct timespec unknown;
+
+	rank->first_seen = first_seen;
+	rank->links = attributes->links;
+	rank->mtime = attributes->mtime;
+	rank->birth =
+		clock_equal(attributes->btime, unknown) ? INT64_MAX : clock_ns(attributes->btime);
+}
+
+void kept_rank_set_name(struct kept_rank *rank, const struct location *location,
+			const char *source_path, const void *path, size_t length)
+{
+	const char *bytes = path;
+
+	rank->source = location->source;
+	rank->place = emptied_first(location->place, emptied_place_of(source_path, bytes, length));
+	rank->copy_marks = count_copy_marks(bytes, length);
+	/* a slash joins both paths, except after the source "/" */
+	rank->absolute_length = strlen(source_path) + (source_path[1] != '\0') + length;
+	rank->depth = 0;
+	for (size_t i = 0; i < length; i++)
+		rank->depth += bytes[i] == '/';
+	rank->path = path;
+	rank->path_length = length;
+}
+
+static int compare_paths(const struct kept_rank *a, const struct kept_rank *b)
+{
+	size_t common = a->path_length < b->path_length ? a->path_length : b->path_length;
+	int order = common > 0 ? memcmp(a->path, b->path, common) : 0;
+
+	return order ? order : numbers_compare(a->path_length, b->path_length);
+}
+
+static int compare_signed(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Returns a time in units of two seconds, rounded down. FAT, zip and tar store times of this
+ * resolution, or of one second: a copy in them must not seem to be older. */
+static int64_t coarse(struct timespec time)
+{
+	return (time.tv_sec - (time.tv_sec & 1)) / 2;
+}
+
+static int compare_globs(const struct keep_rules *rules, const struct keep_rule *rule,
+			 const struct kept_rank *a, const struct kept_rank *b)
+{
+	bool a_matches = glob_matches_within(keep_rules_glob(rules, rule, a->source), a->path);
+	bool b_matches = glob_matches_within(keep_rules_glob(rules, rule, b->source), b->path);
+
+	return (int)b_matches - (int)a_matches;
+}
+
+int kept_order_by_rule(const struct keep_rules *rules, size_t number, const struct kept_rank *a,
+		       const struct kept_rank *b)
+{
+	const struct keep_rule *rule = &rules->list[number];
+
+	switch (rule->by) {
+	case KEEP_SOURCE_ORDER:
+		return numbers_compare(a->source, b->source);
+	case KEEP_FIRST_SEEN:
+		return numbers_compare(a->first_seen, b->first_seen);
+	case KEEP_OLDEST:
+		return clock_compare(a->mtime, b->mtime);
+	case KEEP_NEWEST:
+		return clock_compare(b->mtime, a->mtime);
+	case KEEP_SHORTEST_PATH:
+		return numbers_compare(a->absolute_length, b->absolute_length);
+	case KEEP_LONGEST_PATH:
+		return numbers_compare(b->absolute_length, a->absolute_length);
+	case KEEP_PATH:
+		return compare_globs(rules, rule, a, b);
+	case KEEP_MOST_LINKED:
+		return numbers_compare(b->links, a->links);
+	}
+	return 0;
+}
+
+/* Sets *rule to the position of the rule that decides. */
+static int compare_by_rules(const struct keep_rules *rules, const struct kept_rank *a,
+			    const struct kept_rank *b, size_t *rule)
+{
+	int order = 0;
+
+	for (size_t i = 0; order == 0 && i < rules->count; i++) {
+		order = kept_order_by_rule(rules, i, a, b);
+		*rule = i;
+	}
+	return order;
+}
+
+static int compare_by(enum kept_criterion criterion, const struct kept_rank *a,
+		      const struct kept_rank *b)
+{
+	switch (criterion) {
+	case KEPT_BY_PLACE:
+		return (int)a->place - (int)b->place;
+	case KEPT_BY_RULE: /* compare_by_rules() */
+		return 0;
+	case KEPT_BY_SOURCE:
+		return numbers_compare(a->source, b->source);
+	case KEPT_BY_FIRST_SEEN:
+		return numbers_compare(a->first_seen, b->first_seen);
+	case KEPT_BY_MTIME:
+		return compare_signed(coarse(a->mtime), coarse(b->mtime));
+	case KEPT_BY_COPY_MARKS:
+		return numbers_compare(a->copy_marks, b->copy_marks);
+	case KEPT_BY_BIRTH:
+		return compare_signed(a->birth, b->birth);
+	case KEPT_BY_DEPTH:
+		return numbers_compare(a->depth, b->depth);
+	case KEPT_BY_PATH:
+		return compare_paths(a, b);
+	}
+	return 0;
+}
+
+int kept_order(const struct keep_rules *rules, const struct kept_rank *a, const struct kept_rank *b,
+	       struct kept_reason *reason)
+{
+	size_t rule = 0;
+
+	for (enum kept_criterion criterion = KEPT_BY_PLACE; criterion <= KEPT_BY_PATH;
+	     criterion++) {
+		int order = criterion == KEPT_BY_RULE ? compare_by_rules(rules, a, b, &rule)
+						      : compare_by(criterion, a, b);
+
+		if (order == 0)
+			continue;
+		if (reason)
+			*reason = (struct kept_reason){criterion, rule};
+		return order;
+	}
+	return 0;
+}
+
+bool kept_displaces(const struct keep_rules *rules, const struct kept_rank *candidate,
+		    const struct kept_rank *kept)
+{
+	struct kept_reason reason;
+
+	return kept_order(rules, candidate, kept, &reason) < 0 && reason.by <= KEPT_BY_RULE;
+}
+
+/* ---- names of copies --------------------------------------------------------------- */
+
+/* Longest word of the table, in bytes. */
+#define WORD_BYTES_MAX 24
+
+/* Words for copies, backups and what is old, in lower case where the letters are of ASCII. Add
+ * words that the names of originals seldom have. */
+static const char *const words[] = {
+	/* English */
+	"backup",
+	"backups",
+	"bak",
+	"bkp",
+	"copied",
+	"copies",
+	"copy",
+	"duplicate",
+	"duplicates",
+	"old",
+	/* German, Dutch, Danish, Norwegian, Swedish */
+	"kopi",
+	"kopia",
+	"kopie",
+	"kopien",
+	"kopier",
+	"reservekopie",
+	"sicherung",
+	"sicherungen",
+	"sicherungskopie",
+	/* French, Italian, Spanish, Portuguese */
+	"ancien",
+	"ancienne",
+	"antiguo",
+	"copia",
+	"copias",
+	"copie",
+	"copié",
+	"cópia",
+	"cópias",
+	"respaldo",
+	"sauvegarde",
+	"sauvegardes",
+	"viejo",
+	/* Polish, Czech, Finnish, Turkish */
+	"kopio",
+	"kopya",
+	"varmuuskopio",
+	"yedek",
+	"záloha",
+	/* Russian, Chinese, Japanese, Korean */
+	"Копия",
+	"копия",
+	"副本",
+	"备份",
+	"備份",
+	"コピー",
+	"バックアップ",
+	"복사본",
+	"백업",
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool is_known_word(const char *text, size_t length)
+{
+	char word[WORD_BYTES_MAX + 1];
+
+	if (length > WORD_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		word[i] = lower(text[i]);
+	word[length] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (word[0] == words[i][0] && strcmp(word, words[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has_known_word(const char *name, size_t length)
+{
+	size_t end;
+
+	for (size_t begin = 0; begin < length; begin = end + 1) {
+		size_t letters;
+
+		for (end = begin; end < length && is_letter(name[end]); end++)
+			continue;
+		letters = end - begin;
+		while (end < length && is_digit(name[end]))
+			end++;
+		/* "backup2" ends the word, "mp3old" does not begin one */
+		if (letters > 0 && (end == length || !is_letter(name[end])) &&
+		    is_known_word(name + begin, letters))
+			return true;
+		while (end < length && (is_letter(name[end]) || is_digit(name[end])))
+			end++;
+	}
+	return false;
+}
+
+/* Returns whether the bracket at this position begins a number that ends the stem of the name. */
+static bool is_numbered_at(const char *name, size_t length, size_t open)
+{
+	char close = name[open] == '(' ? ')' : ']';
+	size_t at = open + 1;
+
+	while (at < length && at <= open + 3 && is_digit(name[at]))
+		at++;
+	if (at == open + 1 || at == length || name[at] != close)
+		return false;
+	return at + 1 == length || name[at + 1] == '.';
+}
+
+static bool is_numbered(const char *name, size_t length)
+{
+	for (size_t i = 1; i < length; i++) {
+		if ((name[i] == '(' || name[i] == '[') && is_numbered_at(name, length, i))
+			return true;
+	}
+	return false;
+}
+
+bool has_copy_mark(const char *name, size_t length)
+{
+	if (length == 0)
+		return false;
+	return name[0] == '.' || name[length - 1] == '~' || has_known_word(name, length) ||
+	       is_numbered(name, length);
+}
+
+uint32_t count_copy_marks(const char *path, size_t length)
+{
+	const char *end = path + length;
+	uint32_t count = 0;
+
+	while (path < end) {
+		const char *slash = memchr(path, '/', (size_t)(end - path));
+		size_t name = (size_t)((slash ? slash : end) - path);
+
+		count += has_copy_mark(path, name);
+		path += name + (slash ? 1 : 0);
+	}
+	return count;
 }

@@ -16,7 +16,7 @@
 #include "base/path.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "index/mounts.h"
+#include "index/mount_table.h"
 
 /* Number of folders whose resolved paths are remembered. */
 #define REMEMBERED 4096

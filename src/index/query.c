@@ -2,15 +2,20 @@
 #include "index/query.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/numbers.h"
 #include "index/keep_rules.h"
 #include "index/meta.h"
 #include "index/record.h"
+#include "index/scan.h"
 #include "index/store/store.h"
 #include "index/store/value.h"
+#include "index/writer.h"
 
 int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 {
@@ -352,4 +357,80 @@ int file_window_get(const struct file_window *window, struct catalog_reader *r, 
 		return result;
 	file->id = id;
 	return decode_file(fields, file) ? 0 : -EUCLEAN;
+}
+
+/* ---- names of groups --------------------------------------------------------------- */
+
+void group_name_make(char name[static GROUP_NAME_SIZE], struct hash128 hash, uint32_t ordinal)
+{
+	hash128_format(hash, name);
+	if (ordinal > 1)
+		(void)snprintf(name + HASH128_DIGITS, GROUP_NAME_SIZE - HASH128_DIGITS, "~%" PRIu32,
+			       ordinal);
+}
+
+bool group_name_parse(const char *name, struct hash128 *hash, uint32_t *ordinal)
+{
+	const char *at = name + HASH128_DIGITS;
+	uint64_t number;
+	size_t digits;
+
+	if (!hash128_parse(name, hash))
+		return false;
+	*ordinal = 1;
+	if (*at == '\0')
+		return true;
+	if (*at++ != '~' || *at == '0')
+		return false;
+	digits = strspn(at, "0123456789");
+	if (at[digits] != '\0' || number_read(at, digits, &number) < 0)
+		return false;
+	*ordinal = (uint32_t)number;
+	return number >= 2 && number <= UINT32_MAX;
+}
+
+/* ---- extents ----------------------------------------------------------------------- */
+
+bool catalog_maps_extents(struct catalog *catalog, const struct attributes *attributes)
+{
+	return attributes->size > EXTENTS_UNMAPPED_MAX &&
+	       filesystems_may_share(&catalog->filesystems, attributes);
+}
+
+bool catalog_maps_file(struct catalog *catalog, const struct file_record *file)
+{
+	return file_is_held_outside(file) || catalog_maps_extents(catalog, &file->attributes);
+}
+
+bool catalog_shares_extents(struct catalog *catalog, uint32_t filesystem)
+{
+	/* a file without holes has to be mapped only if it can share extents */
+	return filesystems_may_share(&catalog->filesystems,
+				     &(struct attributes){.filesystem = filesystem});
+}
+
+int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, struct unmapped_group *unmapped)
+{
+	struct key key = key_number(after + 1);
+	struct record_span found;
+	int result = store_seek(r, TABLE_UNMAPPED, &key, 0, &found);
+
+	*unmapped = (struct unmapped_group){0};
+	if (result < 0)
+		return result == -ENOENT ? 0 : result;
+	return key_get_number(found.key, &unmapped->group) &&
+			       decode_number(found.fields, &unmapped->due)
+		       ? 0
+		       : -EUCLEAN;
+}
+
+int catalog_get_extents(struct catalog_reader *r, uint64_t file, struct extent_record *extents)
+{
+	struct key key = key_number(file);
+	struct span fields;
+	int result = store_get(r, TABLE_EXTENT, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_extents(fields, extents) ? 0 : -EUCLEAN;
 }

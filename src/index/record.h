@@ -29,11 +29,11 @@
  * bytree    sum (16 bytes), group, dir id    -           complete directories; group 0: none
  * folders   folder group id                  struct folder_group
  * folderrank 8 bytes, folder group id        -           the 8 bytes are ~folder_group.ranked
- * extent    file id                          struct extent_record, see extents.h
+ * extent    file id                          struct extent_record, see query.h
  * unmapped  group id                         time (s since 1970) at which its extents have to be
- *                                            mapped, see extents.h; 0: now
- * blocks    file id, number                  hashes of the blocks of a file, see blocks.h
- * digest    file id or group id              struct digest_record, see digests.h
+ *                                            mapped, see query.h; 0: now
+ * blocks    file id, number                  hashes of the blocks of a file, see hashes.h
+ * digest    file id or group id              struct digest_record, see hashes.h
  */
 
 #include <stdbool.h>
@@ -234,7 +234,7 @@ struct group_record {
 	 * unknown hard links */
 	struct timespec changed;
 	/* A member possibly has holes, shares extents, has hard links that the index does not know,
-	 * or is in a place that something else empties (extents.h). */
+	 * or is in a place that something else empties (query.h). */
 	bool maps;
 	/* Bytes of the redundant copies that stay allocated, or never were, if these copies are
 	 * removed: holes, and extents or whole files that are in use elsewhere. */
@@ -303,7 +303,7 @@ struct extent_record {
 	uint64_t joint; /* bytes that only these members hold, each range once */
 };
 
-/* Hashes of the blocks of a file (blocks.h). */
+/* Hashes of the blocks of a file (hashes.h). */
 
 /* Blocks of a part: as many hashes as a record has room for. */
 #define BLOCKS_PART 60U
@@ -323,7 +323,7 @@ struct blocks_part {
 	uint64_t hashes[BLOCKS_PART]; /* 0: a hole, or zeros only */
 };
 
-/* SHA-256 of a content (digests.h). */
+/* SHA-256 of a content (hashes.h). */
 struct digest_record {
 	uint64_t state; /* file_digest() of the file when it was read; 0: the digest of a group */
 	uint8_t bytes[SHA256_BYTES];

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "index/blocks.h"
+#include "index/hashes.h"
 #include "index/query.h"
 #include "index/store/store.h"
 #include "index/store/value.h"

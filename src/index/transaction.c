@@ -9,7 +9,6 @@
 #include "index/catalog.h"
 #include "index/folders.h"
 #include "index/group.h"
-#include "index/handle.h"
 #include "index/meta.h"
 #include "index/query.h"
 #include "index/redundant.h"

@@ -2,15 +2,48 @@
 #ifndef INDEX_WRITER_H
 #define INDEX_WRITER_H
 
-/* The write transaction of the catalog. The records of groups and totals are written at its end.
- * Only index includes this; one thread at a time. */
+/* The open catalog, and its write transaction, at the end of which the records of groups and totals
+ * are written. Only index includes this. The state of a catalog is shared by all threads; a
+ * transaction belongs to one. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/bytes.h"
+#include "index/catalog.h"
 #include "index/commit_delta.h"
+#include "index/filesystem.h"
 #include "index/keep_rules.h"
 #include "index/store/store.h"
 
 struct group_change;
+
+struct catalog {
+	struct store store;
+	struct filesystems filesystems;
+	char *folder;
+	int folder_fd;
+	int lock_fd; /* has the lock; -1: read only */
+	uint64_t name_seed;
+	bool store_opened;
+	bool writable; /* open for writing, and the data file is sound or new */
+	bool was_killed; /* the process that wrote the index before did not close it */
+	atomic_bool unsealed; /* this process removed the seal */
+	pthread_mutex_t ids_lock;
+	uint64_t next_id;
+	uint64_t reserved_id; /* ids below it are reserved for this process */
+	commit_delta_fn *observer; /* NULL: none */
+	void *observer_context;
+};
+
+/* Removes the seal durably, unless this process has done so. Must be called before the data file is
+ * changed. Changes nothing if the catalog is read only. Any thread. Returns 0 or -errno.
+ *
+ * opened	struct catalog, for struct store_hooks */
+MUST_CHECK int catalog_unseal(void *opened);
 
 /* Names and directories that were added and removed in this transaction (redundant.c). */
 struct redundant_changes {

@@ -14,7 +14,7 @@
 #include "choose/copies.h"
 #include "choose/figures.h"
 #include "choose/missing.h"
-#include "index/blocks.h"
+#include "index/hashes.h"
 #include "index/record.h"
 #include "page/html.h"
 #include "page/page.h"

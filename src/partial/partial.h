@@ -5,7 +5,7 @@
 /* `dedupe --partial`: finds equal blocks in files that differ, and has the kernel share them.
  *
  *	files of the index
- *	   |  hashes from the index (index/blocks.h), or of blocks that are read
+ *	   |  hashes from the index (index/hashes.h), or of blocks that are read
  *	   v
  *	blocks.h	   blocks with equal hashes are a class
  *			   adjacent blocks that are equal at two places

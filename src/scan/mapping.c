@@ -19,7 +19,6 @@
 #include "base/thread.h"
 #include "index/change.h"
 #include "index/emptied_place.h"
-#include "index/extents.h"
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"

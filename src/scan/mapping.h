@@ -3,7 +3,7 @@
 #define SCAN_MAPPING_H
 
 /* Maps the files of groups on their disks, and records how many bytes the removal of the redundant
- * copies would free (index/extents.h).
+ * copies would free (index/query.h).
  *
  * A range of a disk is freed if only redundant copies hold it. The kernel says whether an extent
  * is shared, and the ranges of the other copies say with which of them. If a copy shares a range

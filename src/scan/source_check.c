@@ -15,7 +15,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "index/mount_point.h"
-#include "index/mounts.h"
+#include "index/mount_table.h"
 #include "index/own.h"
 #include "index/query.h"
 #include "index/scan.h"

@@ -17,7 +17,7 @@
 #include "base/filesystem.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "index/mounts.h"
+#include "index/mount_table.h"
 #include "index/patterns.h"
 #include "index/query.h"
 #include "index/source.h"

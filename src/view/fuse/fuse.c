@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "index/mount_prerequisites.h"
+#include "index/mount_point.h"
 #include "view/fuse/session.h"
 #include "view/fuse/watcher_event.h"
 

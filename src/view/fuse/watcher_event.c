@@ -13,7 +13,7 @@
 #include "base/attributes.h"
 #include "base/descriptor.h"
 #include "base/sort.h"
-#include "index/mount_prerequisites.h"
+#include "index/mount_point.h"
 #include "view/tree/node.h"
 
 bool watcher_event_is_possible(void)

@@ -17,7 +17,7 @@
 #include "base/descriptor.h"
 #include "base/mountinfo.h"
 #include "base/stop.h"
-#include "index/kept_order.h"
+#include "index/kept.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

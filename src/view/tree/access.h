@@ -52,7 +52,7 @@ MUST_CHECK int access_rank_name(const struct view_query *query, struct bytes *pa
 				const struct location *location, struct kept_rank *rank);
 
 /* Checks whether the caller finds a file by any of its names. Sets the rank to that of the
- * preferred such name (index/kept_order.h), and path, which the rank borrows, to its path in the
+ * preferred such name (index/kept.h), and path, which the rank borrows, to its path in the
  * source. The query must have a caller. */
 MUST_CHECK int access_find_file(const struct view_query *query, const struct file_record *file,
 				struct bytes *path, struct kept_rank *rank);

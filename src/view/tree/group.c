@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "index/group_name.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "index/group_name.h"
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"

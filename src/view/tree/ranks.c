@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "index/group_name.h"
 #include "index/query.h"
 #include "index/scan.h"
 #include "view/tree/names.h"

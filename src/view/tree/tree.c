@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/stop.h"
-#include "index/kept_order.h"
+#include "index/kept.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

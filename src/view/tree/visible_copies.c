@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "index/kept_order.h"
+#include "index/kept.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"

@@ -14,7 +14,6 @@
 
 #include "base/descriptor.h"
 #include "base/hash.h"
-#include "index/group_name.h"
 #include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"

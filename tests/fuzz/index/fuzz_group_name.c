@@ -4,7 +4,7 @@
  * then a name. */
 
 #include "fuzz.h"
-#include "index/group_name.h"
+#include "index/query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
 #include <endian.h>
 
 #include "index/fixture.h"
-#include "index/handle.h"
+#include "index/writer.h"
 
 struct colliding {
 	char bytes[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/audit.h"
-#include "index/blocks.h"
+#include "index/hashes.h"
 #include "index/integrity.h"
 
 /* A file of four parts, of which the third one is a hole. */

@@ -6,7 +6,6 @@
 
 #include "index/fixture.h"
 #include "index/integrity.h"
-#include "index/store/compact.h"
 #include "index/store/store.h"
 #include "index/store/value.h"
 #include "index/writer.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "index/copy_marks.h"
+#include "index/kept.h"
 
 static void test_names_of_copies_are_recognized(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "index/audit.h"
-#include "index/digests.h"
+#include "index/hashes.h"
 #include "index/integrity.h"
 #include "index/store/store.h"
 #include "index/writer.h"

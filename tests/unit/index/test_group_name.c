@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "index/group_name.h"
+#include "index/query.h"
 #include "unit_test.h"
 
 #define DIGITS "0123456789abcdeffedcba9876543210"

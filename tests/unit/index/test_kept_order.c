@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "index/kept_order.h"
+#include "index/kept.h"
 
 /* What is not set is equal. */
 struct given {

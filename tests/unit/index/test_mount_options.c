@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "index/mount_options.h"
+#include "index/mount_point.h"
 #include "unit_test.h"
 
 static void assert_kind(const char *item, enum mount_option_kind expected)

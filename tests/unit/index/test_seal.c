@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "index/audit.h"
-#include "index/handle.h"
+#include "index/writer.h"
 #include "twinfs/format.h"
 
 static void add_and_commit(struct fixture *f, const char *name, uint64_t inode)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INDEX_BLOCKS_H
-#define INDEX_BLOCKS_H
+#ifndef INDEX_HASHES_H
+#define INDEX_HASHES_H
 
-/* Hashes of the blocks of files (table blocks), for `dedupe --partial`, and what it found.
+/* Hashes of contents, by which other commands compare files: of blocks, and SHA-256.
+ *
+ * The hashes of the blocks of files (table blocks) are for `dedupe --partial`.
  *
  * A file has a state, and parts with the hashes of adjacent blocks. A part with zeros only is not
  * stored, so a sparse file takes space for its data only. The state is written after the last part.
@@ -60,5 +62,26 @@ void catalog_note_equal_parts(struct catalog *catalog, const struct equal_parts 
 /* Reads the last note. Returns 0, -ENOENT if there is none of this index, or another -errno. Any
  * thread. */
 MUST_CHECK int catalog_get_equal_parts(const struct catalog *catalog, struct equal_parts *parts);
+
+/* ---- SHA-256 of contents ----------------------------------------------------------- */
+
+/* SHA-256 of contents (table digest), by which hosts are compared (`twinfs digest`).
+ *
+ * The digest of a file is current while file_digest() is what it was when the file was read. A
+ * group can have a digest, too: its id always stands for the same bytes, so this digest is current
+ * as long as the group exists. It is that of all its members, whatever their times.
+ *
+ * Digests are deleted with their file or group. The functions return 0 or -errno; -EUCLEAN if a
+ * record is damaged. One thread at a time for each reader or writer.
+ */
+
+/* Gets the current digest of a file, or that of its group. Returns -ENOENT if there is none. */
+MUST_CHECK int catalog_find_digest(struct catalog_reader *r, const struct file_record *file,
+				   uint8_t bytes[SHA256_BYTES]);
+
+/* Stores the digest of a file, and that of its group. Does nothing if the index does not have the
+ * file, or if the file is in another state than digest->state. */
+MUST_CHECK int catalog_put_digest(struct catalog_writer *w, uint64_t file,
+				  const struct digest_record *digest);
 
 #endif
