@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -178,46 +179,54 @@ void html_link(struct html *html, const char *path, size_t length)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-void html_size(struct html *html, uint64_t bytes)
+struct html_markup html_size(uint64_t bytes)
 {
+	struct html_markup markup;
 	char text[SIZE_TEXT_MAX];
+	int number = (int)strcspn(size_format(text, bytes), " ");
 
-	size_format(text, bytes);
 	/* no line break between number and unit */
-	html_format(html, "<data value=\"%" PRIu64 "\">%.*s&nbsp;%s</data>", bytes,
-		    (int)strcspn(text, " "), text, text + strcspn(text, " ") + 1);
+	(void)snprintf(markup.text, sizeof(markup.text),
+		       "<data value=\"%" PRIu64 "\">%.*s&nbsp;%s</data>", bytes, number, text,
+		       text + number + 1);
+	return markup;
 }
 
-void html_number(struct html *html, uint64_t number)
+struct html_markup html_number(uint64_t number)
 {
+	struct html_markup markup;
 	char text[NUMBER_TEXT_MAX];
 
-	html_format(html, "<data value=\"%" PRIu64 "\">%s</data>", number,
-		    number_format(text, number));
+	(void)snprintf(markup.text, sizeof(markup.text), "<data value=\"%" PRIu64 "\">%s</data>",
+		       number, number_format(text, number));
+	return markup;
 }
 
-void html_time(struct html *html, struct timespec time)
+struct html_markup html_time(struct timespec time)
 {
+	struct html_markup markup = {""};
 	char machine[CLOCK_TEXT_MAX];
 	char month[sizeof("September")];
 	struct tm parts;
 
-	if (!gmtime_r(&time.tv_sec, &parts) || strftime(month, sizeof(month), "%B", &parts) == 0 ||
-	    clock_format_utc(machine, time) < 0)
-		return;
-	html_format(html, "<time datetime=\"%s\">%d %s %d, %02d:%02d UTC</time>", machine,
-		    parts.tm_mday, month, 1900 + parts.tm_year, parts.tm_hour, parts.tm_min);
+	if (gmtime_r(&time.tv_sec, &parts) && strftime(month, sizeof(month), "%B", &parts) > 0 &&
+	    clock_format_utc(machine, time) == 0)
+		(void)snprintf(markup.text, sizeof(markup.text),
+			       "<time datetime=\"%s\">%d %s %d, %02d:%02d UTC</time>", machine,
+			       parts.tm_mday, month, 1900 + parts.tm_year, parts.tm_hour,
+			       parts.tm_min);
+	return markup;
 }
 
-void html_share(struct html *html, uint64_t part, uint64_t whole)
+struct html_markup html_share(uint64_t part, uint64_t whole)
 {
+	struct html_markup markup = {""};
 	double percent = whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 
-	if (whole == 0)
-		return;
-	if (part > 0 && percent < 0.1)
-		html_raw(html, "&lt;&nbsp;0.1&nbsp;%");
-	else
-		html_format(html, percent < 9.95 && part < whole ? "%.1f&nbsp;%%" : "%.0f&nbsp;%%",
-			    percent);
+	if (whole > 0 && part > 0 && percent < 0.1)
+		(void)snprintf(markup.text, sizeof(markup.text), "&lt;&nbsp;0.1&nbsp;%%");
+	else if (whole > 0)
+		(void)snprintf(markup.text, sizeof(markup.text), "%.*f&nbsp;%%",
+			       percent < 9.95 && part < whole ? 1 : 0, percent);
+	return markup;
 }

@@ -66,16 +66,20 @@ void html_attribute(struct html *html, const char *bytes, size_t length);
  * such as "../": a path alone could be parsed as a scheme. */
 void html_link(struct html *html, const char *path, size_t length);
 
-/* Appends a size as text for people, with the exact bytes for programs: <data value="...">. */
-void html_size(struct html *html, uint64_t bytes);
+/* Markup of a figure, for html_format(). */
+struct html_markup {
+	char text[112];
+};
 
-/* Appends a number as text for people, with the plain number in <data value="...">. */
-void html_number(struct html *html, uint64_t number);
+/* Returns a size or a number as text for people, with the exact number for programs:
+ * <data value="...">. */
+struct html_markup html_size(uint64_t bytes);
+struct html_markup html_number(uint64_t number);
 
-/* Appends a time in UTC to the minute. Appends nothing if it is out of range. */
-void html_time(struct html *html, struct timespec time);
+/* Returns a time in UTC to the minute, or nothing if it is out of range. */
+struct html_markup html_time(struct timespec time);
 
-/* Appends the percentage of a part, such as "2.9 %". Appends nothing if the whole is 0. */
-void html_share(struct html *html, uint64_t part, uint64_t whole);
+/* Returns the percentage of a part, such as "2.9 %", or nothing if the whole is 0. */
+struct html_markup html_share(uint64_t part, uint64_t whole);
 
 #endif

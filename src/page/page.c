@@ -14,7 +14,7 @@
 #include "index/source.h"
 #include "page/page_parts.h"
 
-/* ---- page next ------------------------------------------------------------------------------ */
+/* ---- what to do next ------------------------------------------------------------------------ */
 
 /* What to do next: commands that can be copied, with the sources or the mount point. */
 
@@ -98,11 +98,6 @@ static void write_bytes(struct html *html, const struct bytes *bytes)
 	html_text(html, (const char *)bytes->data, bytes->length);
 }
 
-static void begin_step(struct html *html, const char *title)
-{
-	html_format(html, "<li><p><strong>%s</strong> ", title);
-}
-
 /* Ends the sentences of a step, and writes a command of twinfs.
  *
  * group_options	NULL: the command does not act upon the shown groups
@@ -129,25 +124,24 @@ static void write_acts(const struct page_writing *writing, const struct next_wor
 	const struct equal_facts *equal = &writing->facts->equal;
 	struct html *html = writing->html;
 
-	begin_step(html, "See what can go.");
-	html_raw(html, "Lists each redundant copy, with the copy that stays and why. Nothing is "
-		       "changed.");
+	html_raw(html,
+		 "<li><p><strong>See what can go.</strong> Lists each redundant copy, with the "
+		 "copy that stays and why. Nothing is changed.");
 	end_act(html, words, "remove --dry-run");
-	begin_step(html, "Free the space.");
-	html_raw(html, "Asks first, then moves the redundant copies to the trash; emptying the "
-		       "trash frees up to ");
-	html_size(html, writing->facts->summary.reclaimable_bytes);
-	html_raw(html, ". One copy of each file stays where it is. <code>twinfs undo</code> brings "
-		       "the others back.");
+	html_format(html,
+		    "<li><p><strong>Free the space.</strong> Asks first, then moves the redundant "
+		    "copies to the trash; emptying the trash frees up to %s. One copy of each file "
+		    "stays where it is. <code>twinfs undo</code> brings the others back.",
+		    html_size(writing->facts->summary.reclaimable_bytes).text);
 	end_act(html, words, "remove --trash");
 	if (equal->whole == 0)
 		return;
-	begin_step(html, "Or free only whole folders:");
-	html_number(html, equal->whole);
-	html_format(html, " %s, ",
-		    plural(equal->whole, "folder is a whole copy", "folders are whole copies"));
-	html_size(html, equal->whole_bytes);
-	html_raw(html, ". Again, this only lists them:");
+	html_format(html,
+		    "<li><p><strong>Or free only whole folders:</strong> %s %s, %s. Again, this "
+		    "only lists them:",
+		    html_number(equal->whole).text,
+		    plural(equal->whole, "folder is a whole copy", "folders are whole copies"),
+		    html_size(equal->whole_bytes).text);
 	end_act(html, words, "remove --folders --dry-run");
 }
 
@@ -163,48 +157,38 @@ static void write_mounting(struct html *html, const struct next_words *words)
 	html_raw(html, " view</code></li>\n");
 }
 
-/* Writes the name of a folder in the root of the view, with a link to it. */
-static void write_folder_link(const struct page_writing *writing, const char *name)
-{
-	html_format(writing->html, "<a href=\"%s%s/\">%s</a>", writing->settings->view_root, name,
-		    name);
-}
-
 static void write_browsing(const struct page_writing *writing, const struct next_words *words)
 {
+	const char *root = writing->settings->view_root;
 	struct html *html = writing->html;
 
-	begin_step(html, "Browse the copies.");
-	if (writing->settings->view_root) {
-		html_raw(html, "This page is in a view that follows its sources: ");
-		write_folder_link(writing, "by-size");
-		html_raw(html, " has the groups, the largest first, ");
-		write_folder_link(writing, "dups");
-		html_raw(html, " all groups, ");
-		write_folder_link(writing, "folders");
-		html_raw(html, " the equal folders, ");
-		write_folder_link(writing, "redundant");
-		html_raw(html, " only what can go.</p></li>\n");
-		return;
-	}
-	if (writing->settings->mount_point) {
+	html_raw(html, "<li><p><strong>Browse the copies.</strong> ");
+	if (root) {
+		html_format(html,
+			    "This page is in a view that follows its sources: "
+			    "<a href=\"%sby-size/\">by-size</a> has the groups, the largest first, "
+			    "<a href=\"%sdups/\">dups</a> all groups, "
+			    "<a href=\"%sfolders/\">folders</a> the equal folders, "
+			    "<a href=\"%sredundant/\">redundant</a> only what can go.</p></li>\n",
+			    root, root, root, root);
+	} else if (writing->settings->mount_point) {
 		html_raw(html, "The view has the groups in by-size/, the largest first, and equal "
 			       "folders in folders/.</p>\n<code class=\"command\">ls ");
 		write_bytes(html, &words->targets);
 		html_raw(html, "/by-size</code></li>\n");
-		return;
+	} else {
+		write_mounting(html, words);
 	}
-	write_mounting(html, words);
 }
 
 static void write_backup(const struct page_writing *writing, const struct next_words *words)
 {
 	struct html *html = writing->html;
 
-	begin_step(html, "Back up each content once.");
 	html_raw(html,
-		 "In a view, uniques/ has one copy of every file. Replace "
-		 "BACKUP by the folder of the backup.</p>\n<code class=\"command\">rsync -aHAXS ");
+		 "<li><p><strong>Back up each content once.</strong> In a view, uniques/ has one "
+		 "copy of every file. Replace BACKUP by the folder of the backup.</p>\n"
+		 "<code class=\"command\">rsync -aHAXS ");
 	if (writing->settings->mount_point)
 		write_bytes(html, &words->targets);
 	else
@@ -216,20 +200,16 @@ static void write_backup(const struct page_writing *writing, const struct next_w
 static void write_parts(const struct page_writing *writing, const struct next_words *words)
 {
 	const struct equal_parts *parts = &writing->facts->parts;
-	struct html *html = writing->html;
 
 	if (parts->runs == 0)
 		return;
-	begin_step(html, "Share equal parts of different files.");
-	html_raw(html, "The last dry run, on ");
-	html_time(html, parts->time);
-	html_raw(html, ", found ");
-	html_size(html, parts->bytes);
-	html_raw(html, " in ");
-	html_number(html, parts->runs);
-	html_format(html, " %s of equal blocks. Every file keeps its content.",
-		    plural(parts->runs, "run", "runs"));
-	end_step(html, words, "dedupe --partial", NULL);
+	html_format(
+		writing->html,
+		"<li><p><strong>Share equal parts of different files.</strong> The last dry run, "
+		"on %s, found %s in %s %s of equal blocks. Every file keeps its content.",
+		html_time(parts->time).text, html_size(parts->bytes).text,
+		html_number(parts->runs).text, plural(parts->runs, "run", "runs"));
+	end_step(writing->html, words, "dedupe --partial", NULL);
 }
 
 /* Returns whether a view of these sources could be mounted. A view has whole folders. */
@@ -246,7 +226,7 @@ static void write_steps(const struct page_writing *writing, const struct next_wo
 		write_parts(writing, words);
 		if (!is_mountable(writing->settings))
 			return;
-		begin_step(html, "See copies as soon as there are any.");
+		html_raw(html, "<li><p><strong>See copies as soon as there are any.</strong> ");
 		write_mounting(html, words);
 		return;
 	}
@@ -277,10 +257,6 @@ static void write_next(const struct page_writing *writing)
 	write_steps(writing, &words);
 	html_raw(html, "</ol>\n</section>\n");
 }
-
-/* ---- page figures --------------------------------------------------------------------------- */
-
-/* The figures, extensions and ages of a page. */
 
 /* ---- figures ------------------------------------------------------------------------------ */
 
@@ -314,16 +290,6 @@ static void write_nothing(const struct page_writing *writing)
 					  "compared.</p>\n");
 }
 
-/* Writes why removing the redundant copies frees less than their size. */
-static void write_retained(struct html *html, const struct report_summary *summary)
-{
-	if (summary->reclaimable_bytes >= summary->redundant_bytes)
-		return;
-	html_raw(html, "<p>The redundant copies have ");
-	html_size(html, summary->redundant_bytes);
-	html_raw(html, ". The rest is holes, or other files hold its blocks.</p>\n");
-}
-
 static void write_answer(const struct page_writing *writing)
 {
 	const struct report_summary *summary = &writing->facts->summary;
@@ -333,29 +299,26 @@ static void write_answer(const struct page_writing *writing)
 		write_nothing(writing);
 		return;
 	}
-	html_raw(html, "<p class=\"answer\"><strong>");
-	html_size(html, summary->reclaimable_bytes);
-	html_raw(html, "</strong> reclaimable, ");
-	html_share(html, summary->reclaimable_bytes, summary->bytes);
-	html_raw(html, " of the ");
-	html_size(html, summary->bytes);
-	html_raw(html, " in these folders</p>\n<div class=\"whole\" role=\"img\" "
-		       "aria-label=\"Reclaimable bytes as a part of all bytes\">");
-	html_format(html, "<span style=\"width:%.2f%%\"></span></div>\n",
-		    percent(summary->reclaimable_bytes, summary->bytes));
-	write_retained(html, summary);
+	html_format(
+		html,
+		"<p class=\"answer\"><strong>%s</strong> reclaimable, %s of the %s in these "
+		"folders</p>\n<div class=\"whole\" role=\"img\" aria-label=\"Reclaimable bytes as "
+		"a part of all bytes\"><span style=\"width:%.2f%%\"></span></div>\n",
+		html_size(summary->reclaimable_bytes).text,
+		html_share(summary->reclaimable_bytes, summary->bytes).text,
+		html_size(summary->bytes).text,
+		percent(summary->reclaimable_bytes, summary->bytes));
+	if (summary->reclaimable_bytes < summary->redundant_bytes)
+		html_format(
+			html,
+			"<p>The redundant copies have %s. The rest is holes, or other files hold "
+			"its blocks.</p>\n",
+			html_size(summary->redundant_bytes).text);
 }
 
-static void begin_figure(struct html *html, const char *name)
+static void write_figure(struct html *html, const char *name, struct html_markup figure)
 {
-	html_format(html, "<div><dt>%s</dt><dd>", name);
-}
-
-static void write_figure(struct html *html, const char *name, uint64_t number)
-{
-	begin_figure(html, name);
-	html_number(html, number);
-	html_raw(html, "</dd></div>\n");
+	html_format(html, "<div><dt>%s</dt><dd>%s</dd></div>\n", name, figure.text);
 }
 
 /* Writes the figures and the share of reclaimable bytes. */
@@ -368,16 +331,17 @@ static void write_figures(const struct page_writing *writing)
 	write_answer(writing);
 	html_raw(html, "<dl class=\"figures\">\n");
 	if (summary->groups > 0) {
-		write_figure(html, plural(summary->groups, "group", "groups"), summary->groups);
+		write_figure(html, plural(summary->groups, "group", "groups"),
+			     html_number(summary->groups));
 		write_figure(html,
 			     plural(summary->redundant_files, "redundant copy", "redundant copies"),
-			     summary->redundant_files);
+			     html_number(summary->redundant_files));
 	}
-	write_figure(html, plural(summary->files, "file", "files"), summary->files);
-	write_figure(html, plural(summary->directories, "folder", "folders"), summary->directories);
-	begin_figure(html, "in all");
-	html_size(html, summary->bytes);
-	html_raw(html, "</dd></div>\n</dl>\n</section>\n");
+	write_figure(html, plural(summary->files, "file", "files"), html_number(summary->files));
+	write_figure(html, plural(summary->directories, "folder", "folders"),
+		     html_number(summary->directories));
+	write_figure(html, "in all", html_size(summary->bytes));
+	html_raw(html, "</dl>\n</section>\n");
 }
 
 /* ---- tables with bars --------------------------------------------------------------------- */
@@ -395,30 +359,26 @@ static void begin_table(struct html *html, const char *id, const char *title, co
 		    "<p class=\"legend\"><span>%s</span> "
 		    "<span><span class=\"key redundant\"></span>redundant copies</span> "
 		    "<span><span class=\"key all\"></span>other files</span></p>\n"
-		    "<div class=\"wide\"><table class=\"bars\">\n",
+		    "<div class=\"wide\"><table class=\"bars\">\n"
+		    "<thead><tr><th scope=\"col\"></th><th scope=\"col\"></th>"
+		    "<th scope=\"col\">all files</th><th scope=\"col\">redundant</th>"
+		    "<th scope=\"col\">share</th></tr></thead>\n<tbody>\n",
 		    id, title, caption);
-	html_raw(html, "<thead><tr><th scope=\"col\"></th><th scope=\"col\"></th>"
-		       "<th scope=\"col\">all files</th><th scope=\"col\">redundant</th>"
-		       "<th scope=\"col\">share</th></tr></thead>\n<tbody>\n");
 }
 
 /* Writes a row. largest: the bytes of the longest bar of the table. */
 static void write_row(struct html *html, const struct figure_row *row, uint64_t largest)
 {
-	html_format(html, "<tr><th scope=\"row\">%s</th>", row->name);
-	html_format(html, "<td class=\"bar\"><span class=\"all\" style=\"width:%.2f%%\">",
-		    percent(row->bytes, largest));
+	html_format(html,
+		    "<tr><th scope=\"row\">%s</th>"
+		    "<td class=\"bar\"><span class=\"all\" style=\"width:%.2f%%\">",
+		    row->name, percent(row->bytes, largest));
 	if (row->redundant > 0)
 		html_format(html, "<span class=\"redundant\" style=\"width:%.2f%%\"></span>",
 			    percent(row->redundant, row->bytes));
-	html_raw(html, "</span></td><td>");
-	html_size(html, row->bytes);
-	html_raw(html, "</td><td>");
-	html_size(html, row->redundant);
-	html_raw(html, "</td><td>");
-	if (row->redundant > 0)
-		html_share(html, row->redundant, row->bytes);
-	html_raw(html, "</td></tr>\n");
+	html_format(html, "</span></td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+		    html_size(row->bytes).text, html_size(row->redundant).text,
+		    row->redundant > 0 ? html_share(row->redundant, row->bytes).text : "");
 }
 
 static void end_table(struct html *html)
@@ -580,9 +540,7 @@ static void write_header(const struct page_writing *writing)
 
 	html_raw(html, "<header>\n<h1>Where the space went</h1>\n");
 	write_sources(writing);
-	html_raw(html, "<p class=\"made\">");
-	html_time(html, writing->settings->now);
-	html_raw(html, "</p>\n");
+	html_format(html, "<p class=\"made\">%s</p>\n", html_time(writing->settings->now).text);
 	if (writing->settings->filter && filter_is_selective(writing->settings->filter))
 		html_raw(html, "<p class=\"made\">Only the groups that the options of this report "
 			       "select are counted.</p>\n");
@@ -597,9 +555,7 @@ static void write_unreadable(const struct page_writing *writing)
 	uint64_t all = writing->facts->summary.errors;
 	struct html *html = writing->html;
 
-	html_raw(html, "<p>Not complete: ");
-	html_number(html, all);
-	html_format(html, " %s could not be read.</p>\n",
+	html_format(html, "<p>Not complete: %s %s could not be read.</p>\n", html_number(all).text,
 		    plural(all, "file or folder", "files or folders"));
 	if (unreadable->count == 0)
 		return;
@@ -612,11 +568,9 @@ static void write_unreadable(const struct page_writing *writing)
 		html_format(html, " <small>%s</small></li>\n",
 			    error_text(unreadable->list[i].error));
 	}
-	if (all > unreadable->count) {
-		html_raw(html, "<li class=\"more\">and ");
-		html_number(html, all - unreadable->count);
-		html_raw(html, " more</li>\n");
-	}
+	if (all > unreadable->count)
+		html_format(html, "<li class=\"more\">and %s more</li>\n",
+			    html_number(all - unreadable->count).text);
 	html_raw(html, "</ul>\n");
 }
 
@@ -631,12 +585,10 @@ static void write_caveats(const struct page_writing *writing)
 	html_raw(html, "<aside class=\"caveats\">\n");
 	if (summary->errors > 0)
 		write_unreadable(writing);
-	if (summary->pending > 0) {
-		html_raw(html, "<p>Not complete: ");
-		html_number(html, summary->pending);
-		html_format(html, " %s not compared yet.</p>\n",
+	if (summary->pending > 0)
+		html_format(html, "<p>Not complete: %s %s not compared yet.</p>\n",
+			    html_number(summary->pending).text,
 			    plural(summary->pending, "file is", "files are"));
-	}
 	if (writing->facts->changed)
 		html_raw(html, "<p>Files changed while this page was made, so its figures can "
 			       "differ slightly from each other.</p>\n");
@@ -654,9 +606,8 @@ static void write_footer(const struct page_writing *writing)
 			 "Hard links of a file count as one copy. One copy of each group is kept; "
 			 "the "
 			 "others are redundant. twinfs never removes the last copy.</p>\n");
-	html_format(html, "<p>twinfs %s, generation ", TWINFS_VERSION);
-	html_number(html, writing->facts->generation);
-	html_raw(html, "</p>\n</footer>\n</body>\n</html>\n");
+	html_format(html, "<p>twinfs %s, generation %s</p>\n</footer>\n</body>\n</html>\n",
+		    TWINFS_VERSION, html_number(writing->facts->generation).text);
 }
 
 static void write_page(const struct page_writing *writing)

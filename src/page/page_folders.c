@@ -269,8 +269,7 @@ static void write_label(const struct map *map, size_t folder)
 		return;
 	html_raw(html, "<b>");
 	html_name(html, label, strlen(label));
-	html_raw(html, "</b> ");
-	html_size(html, map->folders[folder].node.whole.bytes);
+	html_format(html, "</b> %s", html_size(map->folders[folder].node.whole.bytes).text);
 }
 
 static const char *rest_name(const struct folder_sum *own)
@@ -292,9 +291,8 @@ static void write_rest(const struct map *map, size_t folder)
 		    shade(shown->node.own.bytes, shown->own_bytes));
 	write_place(html, &cell->rest, cell->width, cell->height);
 	write_hint(map, &shown->node.own, rest_name(&shown->node.own));
-	html_format(html, "><b>%s</b> ", rest_name(&shown->node.own));
-	html_size(html, shown->node.own.bytes);
-	html_raw(html, "</div>\n");
+	html_format(html, "><b>%s</b> %s</div>\n", rest_name(&shown->node.own),
+		    html_size(shown->node.own.bytes).text);
 }
 
 /* Writes a box. The element of a parted box stays open for its nested boxes. */
@@ -396,18 +394,16 @@ static void write_path(const struct map *map, const struct page_folder *folder)
 static void write_row(const struct map *map, size_t i)
 {
 	const struct page_folder *folder = &map->folders[i];
+	const struct folder_sum *whole = &folder->node.whole;
 	struct html *html = map->writing->html;
 
 	html_raw(html, "<tr><th scope=\"row\">");
 	write_path(map, folder);
-	html_raw(html, "</th><td>");
-	html_size(html, folder->node.whole.bytes);
-	html_format(html, "</td><td><span class=\"key s%d\"></span>",
-		    shade(folder->node.whole.bytes, folder->all_bytes));
-	html_share(html, folder->node.whole.bytes, folder->all_bytes);
-	html_raw(html, "</td><td>");
-	html_number(html, folder->node.whole.files);
-	html_raw(html, "</td></tr>\n");
+	html_format(html,
+		    "</th><td>%s</td><td><span class=\"key s%d\"></span>%s</td><td>%s</td></tr>\n",
+		    html_size(whole->bytes).text, shade(whole->bytes, folder->all_bytes),
+		    html_share(whole->bytes, folder->all_bytes).text,
+		    html_number(whole->files).text);
 }
 
 static void write_table(struct map *map)

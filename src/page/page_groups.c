@@ -79,6 +79,15 @@ static void write_name(const struct page_writing *writing, const struct page_gro
 	html_raw(html, "</li>\n");
 }
 
+/* Ends a list of names, with the number of those that are not shown. */
+static void end_names(struct html *html, uint64_t more, const char *one, const char *several)
+{
+	if (more > 0)
+		html_format(html, "<li class=\"more\">and %s more %s</li>\n",
+			    html_number(more).text, plural(more, one, several));
+	html_raw(html, "</ul>\n");
+}
+
 /* Returns the number of copies of which no name is shown. */
 static uint64_t count_unnamed(const struct page_group *group)
 {
@@ -92,18 +101,12 @@ static uint64_t count_unnamed(const struct page_group *group)
 static void write_names(const struct page_writing *writing, const struct page_group *group)
 {
 	CLEANUP_BYTES struct bytes path = {0};
-	uint64_t unnamed = count_unnamed(group);
 	struct html *html = writing->html;
 
 	html_raw(html, "<ul class=\"names\">\n");
 	for (size_t i = 0; i < group->copies.count && i < NAMES_MAX; i++)
 		write_name(writing, group, &group->copies.list[i], &path);
-	if (unnamed > 0) {
-		html_raw(html, "<li class=\"more\">and ");
-		html_number(html, unnamed);
-		html_format(html, " more %s</li>\n", plural(unnamed, "copy", "copies"));
-	}
-	html_raw(html, "</ul>\n");
+	end_names(html, count_unnamed(group), "copy", "copies");
 }
 
 /* ---- pictures ----------------------------------------------------------------------------- */
@@ -161,21 +164,19 @@ static void write_picture(const struct page_writing *writing, const struct page_
 
 static void write_head(const struct page_writing *writing, const struct page_group *group)
 {
+	const char *root = writing->settings->view_root;
 	struct html *html = writing->html;
 	char name[GROUP_NAME_SIZE];
 
 	group_name_make(name, group->group.hash, group->group.ordinal);
-	html_raw(html, "<h3>");
-	html_size(html, group_reclaimable(&group->group));
-	html_raw(html, "</h3>\n<p class=\"what\">");
-	html_number(html, group->group.inodes);
-	html_raw(html, " copies of ");
-	html_size(html, group->group.size);
-	if (writing->settings->view_root)
-		html_format(html, " <a class=\"hash\" href=\"%sdups/%s/\">%s</a></p>\n",
-			    writing->settings->view_root, name, name);
+	html_format(html, "<h3>%s</h3>\n<p class=\"what\">%s copies of %s ",
+		    html_size(group_reclaimable(&group->group)).text,
+		    html_number(group->group.inodes).text, html_size(group->group.size).text);
+	if (root)
+		html_format(html, "<a class=\"hash\" href=\"%sdups/%s/\">%s</a></p>\n", root, name,
+			    name);
 	else
-		html_format(html, " <span class=\"hash\">%s</span></p>\n", name);
+		html_format(html, "<span class=\"hash\">%s</span></p>\n", name);
 }
 
 static void write_group(const struct page_writing *writing, const struct page_group *group)
@@ -196,16 +197,13 @@ void page_write_groups(const struct page_writing *writing)
 	if (facts->group_count == 0)
 		return;
 	html_raw(html, "<section id=\"groups\">\n<h2>The largest groups</h2>\n<p class=\"lead\">");
-	if (facts->summary.groups > facts->group_count) {
-		html_raw(html, "The first ");
-		html_number(html, facts->group_count);
-		html_raw(html, " of ");
-		html_number(html, facts->summary.groups);
-		html_raw(html, ", by reclaimable bytes if one copy of each is kept.");
-	} else {
-		html_raw(html, "By reclaimable bytes if one copy of each is kept.");
-	}
-	html_raw(html, "</p>\n<ol class=\"groups\">\n");
+	if (facts->summary.groups > facts->group_count)
+		html_format(html, "The first %s of %s, by", html_number(facts->group_count).text,
+			    html_number(facts->summary.groups).text);
+	else
+		html_raw(html, "By");
+	html_raw(html,
+		 " reclaimable bytes if one copy of each is kept.</p>\n<ol class=\"groups\">\n");
 	for (size_t i = 0; i < facts->group_count; i++) {
 		if (facts->groups[i].copies.count > 0)
 			write_group(writing, &facts->groups[i]);
@@ -218,16 +216,13 @@ void page_write_groups(const struct page_writing *writing)
 void page_write_whole_copies(const struct page_writing *writing)
 {
 	const struct equal_facts *equal = &writing->facts->equal;
-	struct html *html = writing->html;
 
-	if (equal->whole == 0)
-		return;
-	html_raw(html, "<p class=\"copies\"><strong>");
-	html_number(html, equal->whole);
-	html_format(html, " %s</strong>: ",
-		    plural(equal->whole, "folder is a whole copy", "folders are whole copies"));
-	html_size(html, equal->whole_bytes);
-	html_raw(html, "</p>\n");
+	if (equal->whole > 0)
+		html_format(writing->html, "<p class=\"copies\"><strong>%s %s</strong>: %s</p>\n",
+			    html_number(equal->whole).text,
+			    plural(equal->whole, "folder is a whole copy",
+				   "folders are whole copies"),
+			    html_size(equal->whole_bytes).text);
 }
 
 /* Begins the link of a folder to its place in folders/ of the view. Returns whether it has one. */
@@ -267,28 +262,20 @@ static void write_equal_names(const struct page_writing *writing, const struct p
 		html_raw(html, linked ? "</a>" : "");
 		html_raw(html, kept ? " <small>kept</small></li>\n" : "</li>\n");
 	}
-	if (group->folders > NAMES_MAX) {
-		html_raw(html, "<li class=\"more\">and ");
-		html_number(html, group->folders - NAMES_MAX);
-		html_format(html, " more %s</li>\n",
-			    plural(group->folders - NAMES_MAX, "folder", "folders"));
-	}
-	html_raw(html, "</ul>\n");
+	end_names(html, group->folders > NAMES_MAX ? group->folders - NAMES_MAX : 0, "folder",
+		  "folders");
 }
 
 static void write_equal_group(const struct page_writing *writing, const struct page_equal *group)
 {
 	struct html *html = writing->html;
 
-	html_raw(html, "<li class=\"group\">\n<div class=\"said\">\n<h3>");
-	html_size(html, group->reclaimable);
-	html_raw(html, "</h3>\n<p class=\"what\">");
-	html_number(html, group->folders);
-	html_raw(html, " equal folders of ");
-	html_number(html, group->files);
-	html_format(html, " %s, ", plural(group->files, "file", "files"));
-	html_size(html, group->bytes);
-	html_raw(html, "</p>\n");
+	html_format(html,
+		    "<li class=\"group\">\n<div class=\"said\">\n<h3>%s</h3>\n<p class=\"what\">"
+		    "%s equal folders of %s %s, %s</p>\n",
+		    html_size(group->reclaimable).text, html_number(group->folders).text,
+		    html_number(group->files).text, plural(group->files, "file", "files"),
+		    html_size(group->bytes).text);
 	write_equal_names(writing, group);
 	html_raw(html, "</div>\n</li>\n");
 }
@@ -301,15 +288,11 @@ void page_write_equal(const struct page_writing *writing)
 	if (equal->count == 0)
 		return;
 	html_raw(html, "<section id=\"equal\">\n<h2>Equal folders</h2>\n<p class=\"lead\">");
-	if (equal->groups > equal->count) {
-		html_raw(html, "The first ");
-		html_number(html, equal->count);
-		html_raw(html, " of ");
-		html_number(html, equal->groups);
-		html_raw(html, " groups, by");
-	} else {
+	if (equal->groups > equal->count)
+		html_format(html, "The first %s of %s groups, by", html_number(equal->count).text,
+			    html_number(equal->groups).text);
+	else
 		html_raw(html, "By");
-	}
 	html_raw(html,
 		 " reclaimable bytes if one folder of each group is kept. A group can contain "
 		 "folders of another, so these sizes do not add up.</p>\n"
@@ -332,18 +315,15 @@ static void write_source(const struct page_writing *writing, size_t number)
 	const char *path = writing->settings->sources->list[number].path;
 	struct html *html = writing->html;
 
-	html_raw(html, source->missing == 0 ? "<li>All <strong>" : "<li><strong>");
-	html_size(html, source->all.bytes - source->missing_bytes);
-	html_raw(html, "</strong> of ");
+	html_format(html, "<li>%s<strong>%s</strong> of ", source->missing == 0 ? "All " : "",
+		    html_size(source->all.bytes - source->missing_bytes).text);
 	html_name(html, path, strlen(path));
 	html_raw(html, " is elsewhere");
-	if (source->missing > 0) {
-		html_raw(html, "; ");
-		html_number(html, source->missing);
-		html_format(html, " %s of ", plural(source->missing, "file", "files"));
-		html_size(html, source->missing_bytes);
-		html_format(html, " %s not", plural(source->missing, "is", "are"));
-	}
+	if (source->missing > 0)
+		html_format(html, "; %s %s of %s %s not", html_number(source->missing).text,
+			    plural(source->missing, "file", "files"),
+			    html_size(source->missing_bytes).text,
+			    plural(source->missing, "is", "are"));
 	html_raw(html, "</li>\n");
 }
 

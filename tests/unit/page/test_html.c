@@ -125,29 +125,20 @@ static void test_name_of_the_longest_length_is_not_cut(void **state)
 
 static void check_size(uint64_t bytes, const char *expected)
 {
-	CLEANUP_HTML struct html html = {0};
-
-	html_size(&html, bytes);
-	assert_string_equal(bytes_text(&html.text), expected);
+	assert_string_equal(html_size(bytes).text, expected);
 }
 
 static void check_share(uint64_t part, uint64_t whole, const char *expected)
 {
-	CLEANUP_HTML struct html html = {0};
-
-	html_share(&html, part, whole);
-	assert_string_equal(html.text.length > 0 ? bytes_text(&html.text) : "", expected);
+	assert_string_equal(html_share(part, whole).text, expected);
 }
 
 static void test_numbers_are_written_for_people_and_for_programs(void **state)
 {
-	CLEANUP_HTML struct html html = {0};
-
 	(void)state;
 	check_size(1536, "<data value=\"1536\">1.5&nbsp;KiB</data>");
 	check_size(0, "<data value=\"0\">0&nbsp;B</data>");
-	html_number(&html, 1234567);
-	assert_string_equal(bytes_text(&html.text), "<data value=\"1234567\">1,234,567</data>");
+	assert_string_equal(html_number(1234567).text, "<data value=\"1234567\">1,234,567</data>");
 }
 
 static void test_percentage_is_rounded_to_what_matters(void **state)
