@@ -20,283 +20,7 @@
 #include "page/page.h"
 #include "page/page_parts.h"
 
-/* ---- unreadable facts ----------------------------------------------------------------------- */
-
-static void unreadable_facts_free(struct unreadable_facts *facts)
-{
-	for (size_t i = 0; i < facts->count; i++)
-		bytes_free(&facts->list[i].path);
-}
-
-static int find_path(struct catalog_reader *reader, const struct sources *sources,
-		     const struct error_entry *error, struct bytes *path)
-{
-	struct file_record file;
-	int r;
-
-	if (error->kind == ERROR_DIR)
-		return source_dir_path(sources, reader, error->id, path);
-	r = catalog_get_file(reader, error->id, &file);
-	return r < 0 ? r : source_file_path(sources, reader, &file, path);
-}
-
-/* Adds an error, unless its file has no name. */
-static int add_unreadable(struct unreadable_facts *facts, struct catalog_reader *reader,
-			  const struct sources *sources, const struct error_entry *error)
-{
-	struct unreadable *added = &facts->list[facts->count];
-	int r = find_path(reader, sources, error, &added->path);
-
-	if (r == -ENOENT)
-		return 0;
-	facts->count++;
-	added->error = error->error;
-	return r;
-}
-
-/* Fills in facts, which must be all zero. Returns 0 or -errno. The caller must free facts in both
- * cases. */
-static int unreadable_list(struct unreadable_facts *facts, struct catalog_reader *reader,
-			   const struct sources *sources)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct error_entry error;
-	int r = catalog_scan_errors(reader, &scan);
-
-	while (r == 0 && facts->count < UNREADABLE_MAX &&
-	       (r = catalog_next_error(scan, &error)) == 0)
-		r = add_unreadable(facts, reader, sources, &error);
-	return r == -ENOENT ? 0 : r;
-}
-
-/* ---- equal facts ---------------------------------------------------------------------------- */
-
-/* The state between portions. */
-struct equal_gathering {
-	const struct page_settings *settings;
-	struct filter *filter;
-	struct equal_facts *facts;
-	struct rules rules;
-	struct folder_count whole;
-	uint64_t group; /* the last one that was counted */
-};
-
-static void equal_facts_free(struct equal_facts *facts)
-{
-	for (size_t i = 0; i < facts->count; i++)
-		copies_free(&facts->list[i].copies);
-}
-
-/* Begins; all pointers are borrowed, and facts must be all zero. Returns 0 or -ENOMEM. */
-static int equal_gathering_begin(struct equal_gathering *gathering,
-				 const struct page_settings *settings, struct filter *filter,
-				 struct equal_facts *facts)
-{
-	*gathering = (struct equal_gathering){
-		.settings = settings,
-		.filter = filter,
-		.facts = facts,
-	};
-	if (settings->rules)
-		gathering->rules = *settings->rules;
-	/* the page spares nothing: only keep rules count */
-	gathering->rules.include_bundles = true;
-	return folder_count_begin(&gathering->whole);
-}
-
-static void equal_gathering_free(struct equal_gathering *gathering)
-{
-	folder_count_free(&gathering->whole);
-}
-
-/* Moves a group to the page, unless the page has enough groups with more reclaimable bytes. */
-static void show_equal(struct equal_facts *facts, struct page_equal *group)
-{
-	size_t at = facts->count;
-
-	while (at > 0 && facts->list[at - 1].reclaimable < group->reclaimable)
-		at--;
-	if (at == PAGE_EQUAL_MAX)
-		return;
-	if (facts->count == PAGE_EQUAL_MAX)
-		copies_free(&facts->list[--facts->count].copies);
-	memmove(&facts->list[at + 1], &facts->list[at],
-		(facts->count++ - at) * sizeof(*facts->list));
-	facts->list[at] = *group;
-	group->copies = (struct copies){0};
-}
-
-static int count_equal_copies(struct equal_gathering *gathering, const struct report *report,
-			      const struct folder_group *folders, struct page_equal *group)
-{
-	int r = folder_count_add_whole(&gathering->whole, report->reader, report->filter,
-				       &group->copies);
-
-	if (r == 0)
-		r = folder_tree_reclaimable(report->reader, &group->copies, &group->reclaimable);
-	group->folders = group->copies.count;
-	group->files = folders->files;
-	group->bytes = folders->bytes;
-	gathering->facts->groups++;
-	if (r == 0)
-		show_equal(gathering->facts, group);
-	return r;
-}
-
-static int count_equal_group(struct equal_gathering *gathering, struct catalog_reader *reader,
-			     const struct folder_group *folders)
-{
-	const struct report report = {
-		.reader = reader,
-		.sources = gathering->settings->sources,
-		.rules = &gathering->rules,
-		.filter = gathering->filter,
-		.folders = true,
-	};
-	struct group_record record = collect_record_of(folders);
-	struct page_equal group = {0};
-	bool selected = false;
-	int r;
-
-	if (folders->bytes == 0 || !filter_may_have(report.filter, &record))
-		return 0;
-	r = collect_copies(&report, NULL, &record, &group.copies);
-	if (r == 0)
-		r = filter_selects_group(report.filter, report.sources, &group.copies, &selected);
-	if (r == 0 && selected)
-		r = count_equal_copies(gathering, &report, folders, &group);
-	copies_free(&group.copies);
-	return r;
-}
-
-static int finish_equal(struct equal_gathering *gathering, struct catalog_reader *reader)
-{
-	struct equal_facts *facts = gathering->facts;
-	int r = folder_count_finish(&gathering->whole, reader, &facts->whole_bytes);
-
-	facts->whole = gathering->whole.folders;
-	return r < 0 ? r : -ENOENT;
-}
-
-/* Counts groups while *left is above 0; each name in them takes one from it. Returns 0, -ENOENT if
- * the facts are complete, -EINTR if stop_requested(), or another -errno. */
-static int equal_gather(struct equal_gathering *gathering, struct catalog_reader *reader,
-			size_t *left)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct folder_group folders;
-	int r = catalog_scan_folder_groups(reader, gathering->group, &scan);
-
-	while (r == 0 && *left > 0 && (r = catalog_next_folder_group(scan, &folders)) == 0) {
-		uint64_t names = size_multiply(folders.folders, folders.files + 1);
-
-		gathering->group = folders.id;
-		*left -= names < *left ? names : *left;
-		r = count_equal_group(gathering, reader, &folders);
-		if (r == -ENOENT)
-			return -EUCLEAN;
-	}
-	return r == -ENOENT ? finish_equal(gathering, reader) : r;
-}
-
-/* ---- elsewhere facts ------------------------------------------------------------------------ */
-
-/* The state between portions. */
-struct elsewhere_gathering {
-	const struct sources *sources;
-	struct filter *filter;
-	struct elsewhere_facts *facts;
-	struct missing_finder *finder; /* of source number facts->count; NULL: not begun */
-	struct missing_folders folders;
-	char *of[2], *in[ELSEWHERE_SOURCES_MAX];
-	struct size_entry after; /* the last file that was examined */
-};
-
-static void elsewhere_gathering_free(struct elsewhere_gathering *gathering)
-{
-	missing_finder_free(gathering->finder);
-	gathering->finder = NULL;
-}
-
-static int begin_source(struct elsewhere_gathering *gathering)
-{
-	const struct sources *sources = gathering->sources;
-	const struct report report = {
-		.missing = &gathering->folders,
-		.sources = sources,
-		.filter = gathering->filter,
-	};
-	size_t number = gathering->facts->count, others = 0;
-
-	for (size_t i = 0; i < sources->count; i++) {
-		if (i != number)
-			gathering->in[others++] = sources->list[i].path;
-	}
-	gathering->in[others] = NULL;
-	gathering->of[0] = sources->list[number].path;
-	gathering->folders = (struct missing_folders){.of = gathering->of, .in = gathering->in};
-	gathering->after = (struct size_entry){.size = 1};
-	return missing_finder_new(&gathering->finder, &report);
-}
-
-static int examine_file(struct elsewhere_gathering *gathering, const struct size_entry *entry)
-{
-	struct page_elsewhere *source = &gathering->facts->list[gathering->facts->count];
-	bool missing;
-	int r = missing_find(gathering->finder, entry, &source->all, &missing);
-
-	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	if (missing) {
-		source->missing++;
-		source->missing_bytes = size_add(source->missing_bytes, entry->size);
-	}
-	gathering->after = *entry;
-	return 0;
-}
-
-/* Examines files of the present source. Returns -ENOENT if none is left. */
-static int examine_files(struct elsewhere_gathering *gathering, struct catalog_reader *reader,
-			 size_t *left)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct size_entry entry = gathering->after;
-	int r;
-
-	entry.file++;
-	missing_finder_set_reader(gathering->finder, reader);
-	r = catalog_scan_sizes(reader, &entry, &scan);
-	while (r == 0 && *left > 0 && (r = catalog_next_size(scan, &entry)) == 0) {
-		r = examine_file(gathering, &entry);
-		--*left;
-	}
-	return r;
-}
-
-/* Examines files while *left is above 0. sources, filter and facts must be set, and the rest zero
- * at the first call. Returns 0, -ENOENT if the facts are complete, or another -errno. */
-static int elsewhere_gather(struct elsewhere_gathering *gathering, struct catalog_reader *reader,
-			    size_t *left)
-{
-	struct elsewhere_facts *facts = gathering->facts;
-	size_t count = gathering->sources->count;
-	int r = 0;
-
-	if (count < 2 || count > ELSEWHERE_SOURCES_MAX || facts->count == count ||
-	    filter_is_selective(gathering->filter))
-		return -ENOENT;
-	if (!gathering->finder)
-		r = begin_source(gathering);
-	if (r == 0)
-		r = examine_files(gathering, reader, left);
-	if (r != -ENOENT)
-		return r;
-	elsewhere_gathering_free(gathering);
-	facts->count++;
-	return 0;
-}
-
-/* ---- page facts ----------------------------------------------------------------------------- */
+/* ---- what is being gathered ----------------------------------------------------------------- */
 
 /* Highest number of files that are read in one snapshot, which takes one or two milliseconds. */
 #define PORTION 2048
@@ -315,6 +39,21 @@ struct fact_place {
 	size_t folder;
 };
 
+/* The groups of equal folders. */
+struct equal_gathering {
+	struct rules rules;
+	struct folder_count whole;
+	uint64_t group; /* the last one that was counted */
+};
+
+/* What is elsewhere. */
+struct elsewhere_gathering {
+	struct missing_finder *finder; /* of source number elsewhere.count; NULL: not begun */
+	struct missing_folders folders;
+	char *of[2], *in[ELSEWHERE_SOURCES_MAX];
+	struct size_entry after; /* the last file that was examined */
+};
+
 struct gathering {
 	const struct page_settings *settings;
 	struct page_facts *facts;
@@ -329,6 +68,52 @@ struct gathering {
 	struct filter all; /* used if the settings have no filter */
 	struct filter *filter;
 };
+
+/* ---- what could not be read --------------------------------------------------------------- */
+
+static void unreadable_facts_free(struct unreadable_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++)
+		bytes_free(&facts->list[i].path);
+}
+
+static int find_path(const struct gathering *g, const struct error_entry *error, struct bytes *path)
+{
+	const struct sources *sources = g->settings->sources;
+	struct file_record file;
+	int r;
+
+	if (error->kind == ERROR_DIR)
+		return source_dir_path(sources, g->reader, error->id, path);
+	r = catalog_get_file(g->reader, error->id, &file);
+	return r < 0 ? r : source_file_path(sources, g->reader, &file, path);
+}
+
+/* Adds an error, unless its file has no name. */
+static int add_unreadable(struct gathering *g, const struct error_entry *error)
+{
+	struct unreadable_facts *facts = &g->facts->unreadable;
+	struct unreadable *added = &facts->list[facts->count];
+	int r = find_path(g, error, &added->path);
+
+	if (r == -ENOENT)
+		return 0;
+	facts->count++;
+	added->error = error->error;
+	return r;
+}
+
+static int list_unreadable(struct gathering *g)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct error_entry error;
+	int r = catalog_scan_errors(g->reader, &scan);
+
+	while (r == 0 && g->facts->unreadable.count < UNREADABLE_MAX &&
+	       (r = catalog_next_error(scan, &error)) == 0)
+		r = add_unreadable(g, &error);
+	return r == -ENOENT ? 0 : r;
+}
 
 /* ---- folders ------------------------------------------------------------------------------ */
 
@@ -739,6 +524,189 @@ static void finish_files(struct page_facts *facts)
 	}
 }
 
+/* ---- equal folders ------------------------------------------------------------------------ */
+
+static void equal_facts_free(struct equal_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++)
+		copies_free(&facts->list[i].copies);
+}
+
+static int begin_equal(struct gathering *g)
+{
+	if (g->settings->rules)
+		g->equal.rules = *g->settings->rules;
+	/* the page spares nothing: only keep rules count */
+	g->equal.rules.include_bundles = true;
+	return folder_count_begin(&g->equal.whole);
+}
+
+/* Moves a group to the page, unless the page has enough groups with more reclaimable bytes. */
+static void show_equal(struct equal_facts *facts, struct page_equal *group)
+{
+	size_t at = facts->count;
+
+	while (at > 0 && facts->list[at - 1].reclaimable < group->reclaimable)
+		at--;
+	if (at == PAGE_EQUAL_MAX)
+		return;
+	if (facts->count == PAGE_EQUAL_MAX)
+		copies_free(&facts->list[--facts->count].copies);
+	memmove(&facts->list[at + 1], &facts->list[at],
+		(facts->count++ - at) * sizeof(*facts->list));
+	facts->list[at] = *group;
+	group->copies = (struct copies){0};
+}
+
+static int count_equal_copies(struct gathering *g, const struct folder_group *folders,
+			      struct page_equal *group)
+{
+	int r = folder_count_add_whole(&g->equal.whole, g->reader, g->filter, &group->copies);
+
+	if (r == 0)
+		r = folder_tree_reclaimable(g->reader, &group->copies, &group->reclaimable);
+	group->folders = group->copies.count;
+	group->files = folders->files;
+	group->bytes = folders->bytes;
+	g->facts->equal.groups++;
+	if (r == 0)
+		show_equal(&g->facts->equal, group);
+	return r;
+}
+
+static int count_equal_group(struct gathering *g, const struct folder_group *folders)
+{
+	const struct report report = {
+		.reader = g->reader,
+		.sources = g->settings->sources,
+		.rules = &g->equal.rules,
+		.filter = g->filter,
+		.folders = true,
+	};
+	struct group_record record = collect_record_of(folders);
+	struct page_equal group = {0};
+	bool selected = false;
+	int r;
+
+	if (folders->bytes == 0 || !filter_may_have(g->filter, &record))
+		return 0;
+	r = collect_copies(&report, NULL, &record, &group.copies);
+	if (r == 0)
+		r = filter_selects_group(g->filter, report.sources, &group.copies, &selected);
+	if (r == 0 && selected)
+		r = count_equal_copies(g, folders, &group);
+	copies_free(&group.copies);
+	return r;
+}
+
+static int finish_equal(struct gathering *g)
+{
+	struct equal_facts *facts = &g->facts->equal;
+	int r = folder_count_finish(&g->equal.whole, g->reader, &facts->whole_bytes);
+
+	facts->whole = g->equal.whole.folders;
+	return r < 0 ? r : -ENOENT;
+}
+
+/* Counts groups as the portion permits; each name in them counts as a file. Returns 0, -ENOENT if
+ * the facts are complete, -EINTR if stop_requested(), or another -errno. */
+static int count_equal(struct gathering *g)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_group folders;
+	int r = catalog_scan_folder_groups(g->reader, g->equal.group, &scan);
+
+	while (r == 0 && g->left > 0 && (r = catalog_next_folder_group(scan, &folders)) == 0) {
+		uint64_t names = size_multiply(folders.folders, folders.files + 1);
+
+		g->equal.group = folders.id;
+		g->left -= names < g->left ? names : g->left;
+		r = count_equal_group(g, &folders);
+		if (r == -ENOENT)
+			return -EUCLEAN;
+	}
+	return r == -ENOENT ? finish_equal(g) : r;
+}
+
+/* ---- elsewhere ---------------------------------------------------------------------------- */
+
+static int begin_source(struct gathering *g)
+{
+	struct elsewhere_gathering *elsewhere = &g->elsewhere;
+	const struct sources *sources = g->settings->sources;
+	const struct report report = {
+		.missing = &elsewhere->folders,
+		.sources = sources,
+		.filter = g->filter,
+	};
+	size_t number = g->facts->elsewhere.count, others = 0;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		if (i != number)
+			elsewhere->in[others++] = sources->list[i].path;
+	}
+	elsewhere->in[others] = NULL;
+	elsewhere->of[0] = sources->list[number].path;
+	elsewhere->folders = (struct missing_folders){.of = elsewhere->of, .in = elsewhere->in};
+	elsewhere->after = (struct size_entry){.size = 1};
+	return missing_finder_new(&elsewhere->finder, &report);
+}
+
+static int examine_file(struct gathering *g, const struct size_entry *entry)
+{
+	struct page_elsewhere *source = &g->facts->elsewhere.list[g->facts->elsewhere.count];
+	bool missing;
+	int r = missing_find(g->elsewhere.finder, entry, &source->all, &missing);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (missing) {
+		source->missing++;
+		source->missing_bytes = size_add(source->missing_bytes, entry->size);
+	}
+	g->elsewhere.after = *entry;
+	return 0;
+}
+
+/* Examines files of the present source. Returns -ENOENT if none is left. */
+static int examine_files(struct gathering *g)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct size_entry entry = g->elsewhere.after;
+	int r;
+
+	entry.file++;
+	missing_finder_set_reader(g->elsewhere.finder, g->reader);
+	r = catalog_scan_sizes(g->reader, &entry, &scan);
+	while (r == 0 && g->left > 0 && (r = catalog_next_size(scan, &entry)) == 0) {
+		r = examine_file(g, &entry);
+		g->left--;
+	}
+	return r;
+}
+
+/* Examines as many files as the portion permits. Returns 0, -ENOENT if the facts are complete, or
+ * another -errno. */
+static int count_elsewhere(struct gathering *g)
+{
+	struct elsewhere_facts *facts = &g->facts->elsewhere;
+	size_t count = g->settings->sources->count;
+	int r = 0;
+
+	if (count < 2 || count > ELSEWHERE_SOURCES_MAX || facts->count == count ||
+	    filter_is_selective(g->filter))
+		return -ENOENT;
+	if (!g->elsewhere.finder)
+		r = begin_source(g);
+	if (r == 0)
+		r = examine_files(g);
+	if (r != -ENOENT)
+		return r;
+	missing_finder_free(TAKE(g->elsewhere.finder));
+	facts->count++;
+	return 0;
+}
+
 /* ---- portions ----------------------------------------------------------------------------- */
 
 static int note_generation(const struct gathering *g)
@@ -783,11 +751,6 @@ static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 	return r;
 }
 
-static int list_unreadable(struct gathering *g)
-{
-	return unreadable_list(&g->facts->unreadable, g->reader, g->settings->sources);
-}
-
 /* Runs a step until it returns -ENOENT. */
 static int gather_portions(struct gathering *g, int (*step)(struct gathering *g))
 {
@@ -799,16 +762,6 @@ static int gather_portions(struct gathering *g, int (*step)(struct gathering *g)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int count_equal(struct gathering *g)
-{
-	return equal_gather(&g->equal, g->reader, &g->left);
-}
-
-static int count_elsewhere(struct gathering *g)
-{
-	return elsewhere_gather(&g->elsewhere, g->reader, &g->left);
-}
-
 /* Gathers the facts of folders. A number of groups is a number of groups of files. */
 static int gather_folders(struct gathering *g)
 {
@@ -816,12 +769,7 @@ static int gather_folders(struct gathering *g)
 
 	if (g->filter->top < UINT64_MAX)
 		return 0;
-	r = equal_gathering_begin(&g->equal, g->settings, g->filter, &g->facts->equal);
-	g->elsewhere = (struct elsewhere_gathering){
-		.sources = g->settings->sources,
-		.filter = g->filter,
-		.facts = &g->facts->elsewhere,
-	};
+	r = begin_equal(g);
 	if (r == 0)
 		r = gather_portions(g, count_equal);
 	return r < 0 ? r : gather_portions(g, count_elsewhere);
@@ -851,8 +799,8 @@ int page_facts_gather(struct page_facts *facts, const struct page_settings *sett
 
 	folders_free(&g.folders);
 	free(g.places);
-	equal_gathering_free(&g.equal);
-	elsewhere_gathering_free(&g.elsewhere);
+	folder_count_free(&g.equal.whole);
+	missing_finder_free(g.elsewhere.finder);
 	for (size_t i = 0; r == 0 && settings->picture && i < facts->group_count; i++)
 		r = stop_requested()
 			    ? -EINTR
