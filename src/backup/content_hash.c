@@ -193,7 +193,7 @@ static int find_batch(const struct reader_of_files *state, struct hash_batch *ba
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	bool wanted;
-	int r = catalog_read_begin(state->hashing->catalog, &reader);
+	int r = catalog_read_begin(state->hashing->sources->catalog, &reader);
 
 	batch->count = 0;
 	if (r == 0)
@@ -214,7 +214,7 @@ static int open_file(struct reader_of_files *state, uint64_t id, struct file_rec
 		     struct reading *reading)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(state->hashing->catalog, &reader);
+	int r = catalog_read_begin(state->hashing->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, id, file);
@@ -228,7 +228,7 @@ static int read_bytes(struct reader_of_files *state, struct reading *reading, st
 	int r = copy_hash_anew(&state->copier, reading->fd, hash);
 
 	if (r == 0)
-		return reading_close(reading, state->hashing->catalog);
+		return reading_close(reading, state->hashing->sources->catalog);
 	reading_abandon(reading);
 	if (r == COPY_UNREADABLE)
 		return state->copier.read_error;

@@ -15,7 +15,6 @@
 #include "base/hash.h"
 #include "base/progress.h"
 
-struct catalog;
 struct catalog_reader;
 struct file_record;
 struct sources;
@@ -68,7 +67,6 @@ MUST_CHECK int known_hashes_load(struct known_hashes *known, int fd, const char 
 
 /* All pointers are borrowed. */
 struct hashing {
-	struct catalog *catalog;
 	const struct sources *sources;
 	struct known_hashes *known; /* the hashes that are read are added */
 	enum progress_when progress;

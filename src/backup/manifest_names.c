@@ -305,7 +305,7 @@ static int read_rest(struct names_walk *walk, const struct file_record *file)
 	if (r == 0 && S_ISLNK(walk->name.type))
 		r = read_target(&walk->name, fd);
 	if (r == 0)
-		r = source_attributes(index->catalog, fd, &now);
+		r = source_attributes(index->sources->catalog, fd, &now);
 	if (r == 0 && !attributes_same_signature(&now, &file->attributes))
 		r = -ESTALE;
 	return r;

@@ -15,14 +15,12 @@
 #include "base/attributes.h"
 #include "base/text.h"
 
-struct catalog;
 struct catalog_reader;
 struct known_hashes;
 struct sources;
 
 /* The index whose names a manifest has. All pointers are borrowed. */
 struct manifest_index {
-	struct catalog *catalog;
 	struct catalog_reader *reader;
 	const struct sources *sources;
 	const struct known_hashes *known; /* for MANIFEST_ALL: hashes that the index lacks */

@@ -314,7 +314,6 @@ static enum twinfs_exit dedupe_parts(struct deduping *deduping, struct current_i
 	settings->filter = &deduping->acting.filters.filter;
 	settings->progress = common_progress(&deduping->acting.common);
 	settings->disk = deduping->acting.common.index.disk;
-	settings->catalog = index->catalog;
 	settings->sources = index->sources;
 	settings->keeps_hashes = !index->served;
 	explain_view(index);

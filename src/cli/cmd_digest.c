@@ -165,7 +165,6 @@ static enum twinfs_exit explain_rows(const struct digest_run *run,
 static int find_files(struct digest_run *run)
 {
 	const struct wanted_search search = {
-		.catalog = run->index.catalog,
 		.sources = run->index.sources,
 		.wanted = &run->wanted,
 		.file = run->settings->wanted,
@@ -188,7 +187,6 @@ static int find_files(struct digest_run *run)
 static int read_files(struct digest_run *run)
 {
 	const struct digesting_task task = {
-		.catalog = run->index.catalog,
 		.sources = run->index.sources,
 		.files = &run->files,
 		.progress = common_progress(&run->settings->common),
@@ -220,11 +218,6 @@ static enum twinfs_exit explain(const struct digest_run *run, int result)
 /* If the index cannot keep what was read before an interrupt, the output does. */
 static enum twinfs_exit compute(struct digest_run *run)
 {
-	const struct digest_rows_task rows = {
-		.catalog = run->index.catalog,
-		.sources = run->index.sources,
-		.files = &run->files,
-	};
 	struct digest_rows_result result;
 	int read, r = find_files(run);
 
@@ -233,7 +226,7 @@ static enum twinfs_exit compute(struct digest_run *run)
 	read = read_files(run);
 	if (read < 0 && (read != -EINTR || !run->index.served))
 		return explain(run, read);
-	r = digest_rows_write(&rows, &run->set, &result);
+	r = digest_rows_write(run->index.sources, &run->files, &run->set, &result);
 	if (r < 0 || read < 0)
 		return explain(run, r < 0 ? r : read);
 	if (!run->settings->common.quiet)

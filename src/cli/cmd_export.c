@@ -99,7 +99,6 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 					struct current_index *index, struct row_set *set)
 {
 	const struct inventory_task task = {
-		.catalog = index->catalog,
 		.sources = index->sources,
 		.examines_disk = !settings->common.index.no_scan,
 		.outdated = index->unfinished || index->lacks_moved,

@@ -132,7 +132,7 @@ static int print_manifest(void *context, const struct current_index *index,
 {
 	struct manifest_making *making = context;
 	const struct manifest_task task = {
-		.index = {index->catalog, reader, index->sources, &making->known, &making->unread},
+		.index = {reader, index->sources, &making->known, &making->unread},
 		.format = making->format,
 		.write = write_line,
 		.context = output,
@@ -180,7 +180,7 @@ static int print_comparison(void *context, const struct current_index *index,
 {
 	struct manifest_making *making = context;
 	const struct manifest_comparison comparison = {
-		.index = {index->catalog, reader, index->sources, &making->known, NULL},
+		.index = {reader, index->sources, &making->known, NULL},
 		.fd = making->before,
 		.path = making->settings->compare,
 		.found = print_difference,
@@ -213,7 +213,6 @@ static int print_comparison(void *context, const struct current_index *index,
 static int read_hashes(struct manifest_making *making, const struct current_index *index)
 {
 	const struct hashing hashing = {
-		.catalog = index->catalog,
 		.sources = index->sources,
 		.known = &making->known,
 		.progress = making->settings->common.index.progress,

@@ -159,10 +159,9 @@ static int explain_filters(struct report_settings *settings, const struct curren
 static int make(struct report_settings *settings, const struct current_index *index,
 		struct bytes *page, struct page_result *result)
 {
-	struct thumbnails thumbnails = {index->catalog, index->sources, 0};
+	struct thumbnails thumbnails = {index->sources, 0};
 	CLEANUP_BYTES struct bytes mount_point = {0};
 	struct page_settings page_settings = {
-		.catalog = index->catalog,
 		.sources = index->sources,
 		.filter = &settings->filters.filter,
 		.rules = &settings->rules.rules,

@@ -300,9 +300,9 @@ static int find_all(struct wanted_finding *finding, size_t count,
 	for (size_t i = 0; r == 0 && i < count;) {
 		size_t end = count - i < BATCH ? count : i + BATCH;
 
-		r = stop_requested()
-			    ? -EINTR
-			    : catalog_read_begin(finding->search->catalog, &finding->reader);
+		r = stop_requested() ? -EINTR
+				     : catalog_read_begin(finding->search->sources->catalog,
+							  &finding->reader);
 		for (; r == 0 && i < end; i++)
 			r = find(finding, i);
 		catalog_read_end(TAKE(finding->reader));
@@ -571,7 +571,7 @@ static int open_unit(void *context, size_t index, uint64_t *size)
 	const struct digesting_task *task = digesting->task;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file = {.names = 0};
-	int r = catalog_read_begin(task->catalog, &reader);
+	int r = catalog_read_begin(task->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, task->files->list[digesting->units[index].first].id,
@@ -677,7 +677,7 @@ static int find_path(const struct digesting_task *task, uint64_t id, struct byte
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file;
-	int r = catalog_read_begin(task->catalog, &reader);
+	int r = catalog_read_begin(task->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, id, &file);
@@ -747,7 +747,7 @@ int digesting_run(const struct digesting_task *task)
 	if (!digesting)
 		return -ENOMEM;
 	digesting->task = task;
-	digest_store_init(&digesting->store, task->keeps_digests ? task->catalog : NULL);
+	digest_store_init(&digesting->store, task->keeps_digests ? task->sources->catalog : NULL);
 	r = list_units(digesting);
 	if (r == 0)
 		r = read_units(digesting);
@@ -763,7 +763,8 @@ int digesting_run(const struct digesting_task *task)
 #define PORTION 2048
 
 struct digest_writing {
-	const struct digest_rows_task *task;
+	const struct sources *sources;
+	const struct wanted_files *files;
 	struct row_set *set;
 	struct digest_rows_result *result;
 	struct row_maker maker;
@@ -820,10 +821,10 @@ static int make_row(struct digest_writing *writing, struct catalog_reader *reade
 /* Makes the rows of the next files in a snapshot of its own. */
 static int make_portion(struct digest_writing *writing, size_t first)
 {
-	const struct wanted_files *files = writing->task->files;
+	const struct wanted_files *files = writing->files;
 	size_t end = files->count - first < PORTION ? files->count : first + PORTION;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(writing->task->catalog, &reader);
+	int r = catalog_read_begin(writing->sources->catalog, &reader);
 
 	row_maker_begin(&writing->maker, reader);
 	for (size_t i = first; r == 0 && i < end; i++)
@@ -842,33 +843,33 @@ static int commit(struct digest_writing *writing)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct row_set_figures figures = {
-		.index = catalog_identity(writing->task->catalog),
+		.index = catalog_identity(writing->sources->catalog),
 		.errors = writing->result->unreadable,
 		.pending = writing->result->pending,
 	};
-	int r = catalog_read_begin(writing->task->catalog, &reader);
+	int r = catalog_read_begin(writing->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_min_size(reader, &figures.min_size);
 	catalog_read_end(TAKE(reader));
 	if (r == 0)
-		r = rows_list_sources(writing->task->sources, &figures.sources);
+		r = rows_list_sources(writing->sources, &figures.sources);
 	if (r == 0)
 		r = row_set_commit(writing->set, &figures);
 	json_decref(figures.sources);
 	return r;
 }
 
-int digest_rows_write(const struct digest_rows_task *task, struct row_set *set,
-		      struct digest_rows_result *result)
+int digest_rows_write(const struct sources *sources, struct wanted_files *files,
+		      struct row_set *set, struct digest_rows_result *result)
 {
 	struct digest_writing writing = {
-		.task = task,
+		.sources = sources,
+		.files = files,
 		.set = set,
 		.result = result,
-		.maker = {.sources = task->sources, .examines_disk = true},
+		.maker = {.sources = sources, .examines_disk = true},
 	};
-	struct wanted_files *files = task->files;
 	int r = 0;
 
 	*result = (struct digest_rows_result){0};

@@ -31,7 +31,6 @@
  * whose digests are still current are among them: a list lacks what an earlier one had. Takes 80
  * bytes of memory for each file. One thread at a time. */
 
-struct catalog;
 struct file_list;
 struct row_set;
 struct set_folder;
@@ -114,7 +113,6 @@ struct wanted_files {
 };
 
 struct wanted_search {
-	struct catalog *catalog;
 	const struct sources *sources;
 	const struct file_list *wanted;
 	const char *file; /* the list, for messages */
@@ -142,7 +140,6 @@ size_t wanted_files_equal(const struct wanted_files *files, size_t first);
 
 /* All pointers are borrowed. */
 struct digesting_task {
-	struct catalog *catalog;
 	const struct sources *sources;
 	struct wanted_files *files; /* gets the digests */
 	enum progress_when progress;
@@ -163,13 +160,6 @@ MUST_CHECK int digesting_run(const struct digesting_task *task);
 /* Member "format" of the manifest. */
 #define DIGEST_ROWS_FORMAT "twinfs-digests"
 
-/* All pointers are borrowed. */
-struct digest_rows_task {
-	struct catalog *catalog;
-	const struct sources *sources;
-	struct wanted_files *files; /* is sorted by id */
-};
-
 struct digest_rows_result {
 	uint64_t rows;
 	uint64_t unreadable; /* files that could not be read */
@@ -178,8 +168,9 @@ struct digest_rows_result {
 };
 
 /* Writes a row for each file whose digest is current now, and commits the set. Each snapshot of the
- * index is short. Returns 0, -EXDEV after a failure that was logged, or another -errno. */
-MUST_CHECK int digest_rows_write(const struct digest_rows_task *task, struct row_set *set,
-				 struct digest_rows_result *result);
+ * index is short. Sorts the files by id. Returns 0, -EXDEV after a failure that was logged, or
+ * another -errno. */
+MUST_CHECK int digest_rows_write(const struct sources *sources, struct wanted_files *files,
+				 struct row_set *set, struct digest_rows_result *result);
 
 #endif

@@ -413,7 +413,7 @@ static int examine_again(struct inventory *inventory, struct catalog_reader *rea
 /* Begins the snapshot of a portion. */
 static int begin_portion(struct inventory *inventory, struct catalog_reader **reader)
 {
-	int r = catalog_read_begin(inventory->task->catalog, reader);
+	int r = catalog_read_begin(inventory->task->sources->catalog, reader);
 
 	if (r == 0)
 		r = note_generation(inventory, *reader);
@@ -553,7 +553,7 @@ static int find_figures(struct inventory *inventory)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	uint64_t bytes;
-	int r = catalog_read_begin(inventory->task->catalog, &reader);
+	int r = catalog_read_begin(inventory->task->sources->catalog, &reader);
 
 	if (r == 0)
 		r = note_generation(inventory, reader);
@@ -565,7 +565,7 @@ static int find_figures(struct inventory *inventory)
 static int commit(struct inventory *inventory)
 {
 	struct row_set_figures figures = {
-		.index = catalog_identity(inventory->task->catalog),
+		.index = catalog_identity(inventory->task->sources->catalog),
 	};
 	int r = rows_list_sources(inventory->task->sources, &figures.sources);
 

@@ -35,7 +35,6 @@
 /* Makes the rows of an inventory, each for a regular file with all its names. Rows of digests have
  * some of the same members. One thread at a time. */
 
-struct catalog;
 struct sources;
 
 /* The st_dev of a file system of the index. */
@@ -125,7 +124,6 @@ enum {
 
 /* All pointers are borrowed. */
 struct inventory_task {
-	struct catalog *catalog;
 	const struct sources *sources;
 	bool examines_disk; /* false: the sources can be absent */
 	bool outdated; /* the index lacks changes; the manifest then has one error more */

@@ -18,7 +18,6 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-struct catalog;
 struct cancellation;
 struct filter;
 struct rules;
@@ -32,7 +31,6 @@ struct sources;
 
 /* All pointers are borrowed. */
 struct page_settings {
-	struct catalog *catalog;
 	const struct sources *sources;
 	struct filter *filter; /* selects the groups; NULL: all groups of the index */
 	/* Rules that choose the kept copies; only keep rules are used. NULL: the kept copies of the

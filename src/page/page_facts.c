@@ -726,7 +726,7 @@ static int begin_gathering(struct gathering *g)
 {
 	int r = summary_add_index(&g->facts->summary, g->reader);
 
-	if (r == 0 && catalog_get_equal_parts(g->settings->catalog, &g->facts->parts) < 0)
+	if (r == 0 && catalog_get_equal_parts(g->settings->sources->catalog, &g->facts->parts) < 0)
 		g->facts->parts = (struct equal_parts){0};
 	g->filter = g->settings->filter;
 	if (g->filter)
@@ -740,7 +740,7 @@ static int begin_gathering(struct gathering *g)
 static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 {
 	bool ends = stop_requested() || cancellation_is_requested(g->settings->cancellation);
-	int r = ends ? -EINTR : catalog_read_begin(g->settings->catalog, &g->reader);
+	int r = ends ? -EINTR : catalog_read_begin(g->settings->sources->catalog, &g->reader);
 
 	g->left = PORTION;
 	if (r == 0)

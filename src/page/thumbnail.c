@@ -69,7 +69,7 @@ static int open_file(const struct thumbnails *thumbnails, uint64_t id)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file;
-	int r = catalog_read_begin(thumbnails->catalog, &reader);
+	int r = catalog_read_begin(thumbnails->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, id, &file);

@@ -21,11 +21,9 @@
 #include "base/bytes.h"
 #include "twinfs/exit.h"
 
-struct catalog;
 struct sources;
 
 struct thumbnails {
-	struct catalog *catalog; /* borrowed */
 	const struct sources *sources; /* borrowed */
 	uint64_t spent_ms; /* time spent on all pictures so far */
 };

@@ -78,7 +78,7 @@ static int relative_path(const struct partial *partial, uint64_t id, struct byte
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file;
-	int r = catalog_read_begin(partial->settings->catalog, &reader);
+	int r = catalog_read_begin(partial->settings->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, id, &file);
@@ -145,7 +145,7 @@ static int open_file(const struct partial *partial, uint32_t index)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file;
-	int r = catalog_read_begin(partial->settings->catalog, &reader);
+	int r = catalog_read_begin(partial->settings->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, partial->table.files[index].id, &file);

@@ -438,7 +438,7 @@ static int select_files(struct block_hashing *hashing)
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	bool excluded;
-	int r = catalog_read_begin(settings->catalog, &reader);
+	int r = catalog_read_begin(settings->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_scan_files(reader, 0, &scan);
@@ -476,7 +476,7 @@ static int open_file(const struct partial_settings *settings, uint64_t id, bool 
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct file_record file = {.id = id};
-	int r = catalog_read_begin(settings->catalog, &reader);
+	int r = catalog_read_begin(settings->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, id, &file);
@@ -617,7 +617,7 @@ static int read_blocks(struct hashed_file *read, struct block_reader *blocks, in
 	if (r == 0)
 		r = block_reader_read(blocks, fd, file->attributes.size);
 	if (r == 0)
-		r = source_attributes(hashing->partial->settings->catalog, fd, &now);
+		r = source_attributes(hashing->partial->settings->sources->catalog, fd, &now);
 	if (r == 0 && !attributes_same_signature(&now, &file->attributes))
 		r = BLOCK_READER_CHANGED;
 	return r == 0 ? block_store_complete(&hashing->store, file->id, &state) : r;
@@ -655,7 +655,7 @@ static int hash_file(struct hashed_file *hashed, struct block_reader *blocks)
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct file_record file = {.id = hashed->id};
-	int r = catalog_read_begin(settings->catalog, &reader);
+	int r = catalog_read_begin(settings->sources->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_file(reader, hashed->id, &file);
@@ -788,7 +788,8 @@ static int block_hashes_read(struct partial *partial)
 	int r;
 
 	pthread_mutex_init(&hashing.lock, NULL);
-	block_store_init(&hashing.store, settings->keeps_hashes ? settings->catalog : NULL);
+	block_store_init(&hashing.store,
+			 settings->keeps_hashes ? settings->sources->catalog : NULL);
 	r = select_files(&hashing);
 	partial->seeks = r == 0 && finds_seeks(&hashing);
 	if (partial->seeks) {

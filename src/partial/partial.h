@@ -29,7 +29,6 @@
 #include "partial/files.h"
 #include "scan/ingest.h"
 
-struct catalog;
 struct filter;
 struct sources;
 
@@ -40,7 +39,6 @@ struct partial_settings {
 	const struct filter *filter; /* its sizes and excludes select the files */
 	enum progress_when progress;
 	enum ingest_disk disk;
-	struct catalog *catalog;
 	const struct sources *sources;
 	bool keeps_hashes; /* this process can write to the index */
 };

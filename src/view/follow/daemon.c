@@ -424,7 +424,6 @@ static int make_report(void *context, const char *view_root, struct bytes *page,
 	const struct rules rules = {.of_index = &daemon->indexing->keep};
 	const struct page_settings settings = {
 		.rules = &rules,
-		.catalog = view->catalog,
 		.sources = view->sources,
 		.now = clock_now(),
 		.view_root = view_root,

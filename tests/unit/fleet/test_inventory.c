@@ -35,7 +35,6 @@ static json_t *inventory_of(struct maintainer *maintainer, bool outdated,
 	const struct row_set_settings settings = {path_in(f, "set"), INVENTORY_FORMAT, "inventory",
 						  "alpha"};
 	const struct inventory_task task = {
-		.catalog = f->catalog,
 		.sources = &sources,
 		.outdated = outdated,
 		.progress = PROGRESS_NEVER,
