@@ -91,15 +91,7 @@ static const struct field lost_fields[] = {
 	{ROW(reason, "reason", FIELD_PATH)},
 };
 
-/* Get a line. Return 0, -EPROTO or -ENOMEM. */
-static int attestation_head_get(const struct json_lines *lines, const json_t *object,
-				struct attestation_head *head)
-{
-	int r = json_lines_check_format(lines, object, FORMAT);
-
-	return r < 0 ? r : json_lines_get(lines, object, head, FIELDS(head_fields));
-}
-
+/* Returns 0, -EPROTO or -ENOMEM. */
 static int attestation_row_get(const struct json_lines *lines, const json_t *object,
 			       struct attestation_row *row)
 {
@@ -276,6 +268,7 @@ struct attestation_reading {
 	enum refusal *refusals; /* of each keeper */
 	uint8_t *seen; /* a bit for each content: the current file has a row of it */
 	struct json_lines lines; /* of the current file */
+	const char *name; /* of that file */
 	size_t keeper; /* whose file it is */
 	int file_result; /* of the current file; failures are logged */
 };
@@ -286,11 +279,6 @@ static const struct json_lines_words words = {
 	"it does not begin an attestation",
 	"the attestation has another schema than this version of twinfs can read, which is 1",
 };
-
-static int complain(const struct attestation_reading *reading, const char *fault)
-{
-	return json_lines_complain(&reading->lines, fault);
-}
 
 /* ---- contents ---------------------------------------------------------------------------- */
 
@@ -423,7 +411,7 @@ static int read_row(void *context, const json_t *object)
 	if (r < 0 || !find_content(found, row.sha256, row.size, &number))
 		return r;
 	if (get_bit(reading->seen, number))
-		return complain(reading, "an earlier line has the same content");
+		return json_lines_complain(&reading->lines, "an earlier line has the same content");
 	set_bit(reading->seen, number);
 	if (!row.kept)
 		return 0;
@@ -471,36 +459,39 @@ static bool is_attestation(const char *name)
 }
 
 /* Checks that the file is named for the host that wrote it. So a host has one attestation. */
-static int check_name(const struct attestation_reading *reading, const char *name, const char *host)
+static int check_name(const struct attestation_reading *reading, const char *host)
 {
-	const char *begin = name + strlen(PREFIX);
+	const char *begin = reading->name + strlen(PREFIX);
 
 	if (strlen(begin) == strlen(host) + strlen(SUFFIX) &&
 	    strncmp(begin, host, strlen(host)) == 0)
 		return 0;
-	return complain(reading, "it is of another host than the name of the file says");
+	return json_lines_complain(&reading->lines,
+				   "it is of another host than the name of the file says");
 }
 
-static int read_lines(struct attestation_reading *reading, const char *name)
+static int read_head(void *context, const json_t *object, uint64_t *rows)
 {
+	struct attestation_reading *reading = context;
 	struct attestation_head head;
 	enum refusal refusal;
-	json_t *object;
-	int r = json_lines_head(&reading->lines, &object);
+	int r = json_lines_check_format(&reading->lines, object, FORMAT);
 
 	if (r == 0)
-		r = attestation_head_get(&reading->lines, object, &head);
-	json_decref(object);
+		r = json_lines_get(&reading->lines, object, &head, FIELDS(head_fields));
 	if (r == 0)
-		r = check_name(reading, name, head.host);
-	if (r < 0 || !find_keeper(reading->found->list, head.host, &reading->keeper))
+		r = check_name(reading, head.host);
+	if (r < 0)
 		return r;
+	if (!find_keeper(reading->found->list, head.host, &reading->keeper))
+		return JSON_LINES_SKIPPED;
 	refusal = judge(reading, &head, reading->keeper);
 	reading->refusals[reading->keeper] = refusal;
 	if (refusal != ACCEPTED)
-		return 0;
+		return JSON_LINES_SKIPPED;
 	memset(reading->seen, 0, reading->found->count / 8 + 1);
-	return json_lines_rows(&reading->lines, head.rows, read_row, reading);
+	*rows = head.rows;
+	return 0;
 }
 
 /* Opens a file. Never blocks on a FIFO. */
@@ -525,6 +516,7 @@ static int open_file(int directory, const char *name, const char *path)
 
 static int read_file(struct attestation_reading *reading, int directory, const char *name)
 {
+	static const struct json_lines_form form = {read_head, read_row};
 	CLEANUP_BYTES struct bytes path = {0};
 	AUTO_CLOSE int fd = -1;
 	int r = bytes_format(&path, "%s/%s", reading->folder, name);
@@ -535,10 +527,11 @@ static int read_file(struct attestation_reading *reading, int directory, const c
 	if (fd < 0)
 		return fd;
 	r = json_lines_init(&reading->lines, fd, bytes_text(&path), &words);
+	reading->name = name;
 	if (r == 0)
-		r = read_lines(reading, name);
+		r = json_lines_read(&reading->lines, &form, reading);
 	json_lines_deinit(&reading->lines);
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int read_entry(void *context, int directory, const struct dirent *entry)

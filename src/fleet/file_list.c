@@ -81,11 +81,6 @@ struct list_reading {
 	const uint8_t *sha256; /* of the last row */
 };
 
-static int complain(const struct list_reading *reading, const char *fault)
-{
-	return json_lines_complain(&reading->lines, fault);
-}
-
 /* ---- first line -------------------------------------------------------------------------- */
 
 static const char *source_fault(const void *member)
@@ -120,7 +115,7 @@ static int read_sources(struct list_reading *reading, const json_t *list)
 	int r = 0;
 
 	if (count == 0)
-		return complain(reading, "it names no sources");
+		return json_lines_complain(&reading->lines, "it names no sources");
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = read_source(reading, json_array_get(list, i));
 	return r;
@@ -132,10 +127,12 @@ static int check_keeper(const struct list_reading *reading, const struct file_li
 	const struct file_list *list = reading->list;
 
 	if (strcmp(keeper->host, list->host) == 0)
-		return complain(reading, "the host of the list is one of its keepers");
+		return json_lines_complain(&reading->lines,
+					   "the host of the list is one of its keepers");
 	for (const struct file_list_keeper *other = list->keepers; other < keeper; other++) {
 		if (strcmp(keeper->host, other->host) == 0)
-			return complain(reading, "it has two keepers of one name");
+			return json_lines_complain(&reading->lines,
+						   "it has two keepers of one name");
 	}
 	return 0;
 }
@@ -154,7 +151,7 @@ static int read_keepers(struct list_reading *reading, const json_t *keepers)
 	int r = 0;
 
 	if (count == 0 || count > UINT16_MAX)
-		return complain(reading, NO_KEEPERS);
+		return json_lines_complain(&reading->lines, NO_KEEPERS);
 	list->keepers = arena_take(&list->memory, count * sizeof(*list->keepers));
 	if (!list->keepers)
 		return -ENOMEM;
@@ -173,7 +170,7 @@ static int check_format(const struct list_reading *reading, const json_t *object
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (i != reading->kind && json_has_text(object, "format", kinds[i].format))
-			return complain(reading, kinds[i].other);
+			return json_lines_complain(&reading->lines, kinds[i].other);
 	}
 	return json_lines_check_format(&reading->lines, object, kinds[reading->kind].format);
 }
@@ -200,8 +197,9 @@ static const struct field plan_fields[] = {
 	 REQUIRED("it has no valid number keep_replicas")},
 };
 
-static int read_header(struct list_reading *reading, const json_t *object)
+static int read_header(void *context, const json_t *object, uint64_t *rows)
 {
+	struct list_reading *reading = context;
 	const struct json_lines *lines = &reading->lines;
 	struct file_list *list = reading->list;
 	int r = check_format(reading, object);
@@ -214,6 +212,7 @@ static int read_header(struct list_reading *reading, const json_t *object)
 		r = json_lines_get(lines, object, list, FIELDS(plan_fields));
 	if (r == 0 && reading->kind == FILE_LIST_REMOVE)
 		r = read_keepers(reading, json_object_get(object, "keepers"));
+	*rows = reading->rows;
 	return r == 0 ? read_sources(reading, json_object_get(object, "sources")) : r;
 }
 
@@ -285,7 +284,8 @@ static int get_keepers(struct list_reading *reading, const json_t *numbers, stru
 	uint16_t *keepers;
 
 	if (count < list->keep_replicas || count > list->keeper_count)
-		return complain(reading, "it has not as many keepers as keep_replicas says");
+		return json_lines_complain(&reading->lines,
+					   "it has not as many keepers as keep_replicas says");
 	keepers = arena_take(&list->memory, count * sizeof(*keepers));
 	if (!keepers)
 		return -ENOMEM;
@@ -295,10 +295,12 @@ static int get_keepers(struct list_reading *reading, const json_t *numbers, stru
 
 		if (!json_is_integer(number) || value < 0 ||
 		    value >= (json_int_t)list->keeper_count)
-			return complain(reading, "it has a keeper that line 1 lacks");
+			return json_lines_complain(&reading->lines,
+						   "it has a keeper that line 1 lacks");
 		keepers[i] = (uint16_t)value;
 		if (i > 0 && keepers[i] <= keepers[i - 1])
-			return complain(reading, "the numbers of its keepers do not ascend");
+			return json_lines_complain(&reading->lines,
+						   "the numbers of its keepers do not ascend");
 	}
 	row->keepers = keepers;
 	row->keeper_count = (uint16_t)count;
@@ -341,9 +343,10 @@ static int read_row(void *context, const json_t *object)
 	found->path.length = 0;
 	r = json_lines_get(&reading->lines, object, found, FIELDS(row_fields));
 	if (r == 0 && found->source >= reading->list->sources.count)
-		return complain(reading, "it has no source of line 1");
+		return json_lines_complain(&reading->lines, "it has no source of line 1");
 	if (r == 0 && !has_identity(object))
-		return complain(reading, "it lacks one of mtime_ns, ctime_ns, dev and ino");
+		return json_lines_complain(&reading->lines,
+					   "it lacks one of mtime_ns, ctime_ns, dev and ino");
 	if (r == 0 && reading->kind != FILE_LIST_WANTED)
 		r = get_content(reading, object, &row);
 	if (r < 0)
@@ -353,16 +356,6 @@ static int read_row(void *context, const json_t *object)
 	row.size = found->size;
 	row.source = (uint32_t)found->source;
 	return add_row(reading->list, row, &found->path);
-}
-
-static int read_rows(struct list_reading *reading)
-{
-	int r = json_lines_rows(&reading->lines, reading->rows, read_row, reading);
-
-	if (r == 0 && reading->found_bytes != reading->list->bytes)
-		r = json_lines_complain_of(&reading->lines, 1,
-					   "the files have not as many bytes as it says");
-	return r;
 }
 
 /* ---- contradictions ---------------------------------------------------------------------- */
@@ -466,14 +459,12 @@ static int check_rows(struct list_reading *reading)
 
 static int read_all(struct list_reading *reading)
 {
-	json_t *object;
-	int r = json_lines_head(&reading->lines, &object);
+	static const struct json_lines_form form = {read_header, read_row};
+	int r = json_lines_read(&reading->lines, &form, reading);
 
-	if (r == 0)
-		r = read_header(reading, object);
-	json_decref(object);
-	if (r == 0)
-		r = read_rows(reading);
+	if (r == 0 && reading->found_bytes != reading->list->bytes)
+		r = json_lines_complain_of(&reading->lines, 1,
+					   "the files have not as many bytes as it says");
 	return r == 0 ? check_rows(reading) : r;
 }
 

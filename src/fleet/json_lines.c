@@ -52,7 +52,10 @@ int json_lines_complain(const struct json_lines *lines, const char *fault)
 	return json_lines_complain_of(lines, lines->lines.line, fault);
 }
 
-int json_lines_next(struct json_lines *lines, json_t **object)
+/* Reads the next object, which the caller frees. Returns 0; LINE_END; -EPROTO, logged, if the line
+ * has no object; -EINTR if stop_requested(); or another -errno, logged except -ENOMEM. If the
+ * result is not 0, *object is NULL. */
+static int next_object(struct json_lines *lines, json_t **object)
 {
 	const char *text = NULL;
 	size_t length = 0;
@@ -75,25 +78,34 @@ int json_lines_next(struct json_lines *lines, json_t **object)
 	return json_lines_complain(lines, "it is no JSON object");
 }
 
-int json_lines_head(struct json_lines *lines, json_t **object)
+static int read_head(struct json_lines *lines, const struct json_lines_form *form, void *context,
+		     uint64_t *rows)
 {
-	int r = json_lines_next(lines, object);
+	json_t *object;
+	int r = next_object(lines, &object);
 
-	return r == LINE_END ? json_lines_complain_of(lines, 1, "the file is empty") : r;
+	if (r == LINE_END)
+		return json_lines_complain_of(lines, 1, "the file is empty");
+	if (r == 0)
+		r = form->head(context, object, rows);
+	json_decref(object);
+	return r;
 }
 
-int json_lines_rows(struct json_lines *lines, uint64_t rows, json_row_fn *read, void *context)
+int json_lines_read(struct json_lines *lines, const struct json_lines_form *form, void *context)
 {
 	json_t *row;
-	uint64_t count = 0;
-	int r = 0;
+	uint64_t rows = 0, count = 0;
+	int r = read_head(lines, form, context, &rows);
 
+	if (r != 0)
+		return r;
 	while (r == 0) {
-		r = json_lines_next(lines, &row);
+		r = next_object(lines, &row);
 		if (r == 0 && count++ == rows)
 			r = json_lines_complain(lines, "there are more rows than line 1 says");
 		if (r == 0)
-			r = read(context, row);
+			r = form->row(context, row);
 		json_decref(row);
 	}
 	if (r == LINE_END)

@@ -59,20 +59,24 @@ MUST_CHECK int json_lines_init(struct json_lines *lines, int fd, const char *fil
 void json_lines_deinit(struct json_lines *lines);
 #define CLEANUP_JSON_LINES CLEANUP(json_lines_deinit)
 
-/* Reads the next object, which the caller frees. Returns 0; LINE_END; -EPROTO, logged, if the line
- * has no object; -EINTR if stop_requested(); or another -errno, logged except -ENOMEM. If the
- * result is not 0, *object is NULL. */
-MUST_CHECK int json_lines_next(struct json_lines *lines, json_t **object);
+/* Outcome of json_lines_form.head: the other lines are not needed. */
+enum {
+	JSON_LINES_SKIPPED = 1,
+};
 
-/* Reads the first line. Returns as json_lines_next(), but a file without lines is -EPROTO, too. */
-MUST_CHECK int json_lines_head(struct json_lines *lines, json_t **object);
+/* What takes the lines of a file. Both functions borrow the object, and return 0, or a failure that
+ * ends the reading. */
+struct json_lines_form {
+	/* Takes line 1, and sets *rows to the number of lines that follow it. Returns
+	 * JSON_LINES_SKIPPED, too. */
+	int (*head)(void *context, const json_t *object, uint64_t *rows);
+	int (*row)(void *context, const json_t *object);
+};
 
-/* Reads one row, which is borrowed. Returns 0, or a failure that ends the reading. */
-typedef int json_row_fn(void *context, const json_t *row);
-
-/* Reads the lines to the end, of which line 1 said how many there are. Returns 0; -EPROTO, logged;
- * the first failure of read(); or another failure as json_lines_next(). */
-MUST_CHECK int json_lines_rows(struct json_lines *lines, uint64_t rows, json_row_fn *read,
+/* Reads the lines of a file to its end. Returns 0; JSON_LINES_SKIPPED; -EPROTO, logged; the first
+ * failure of head() or row(); -EINTR if stop_requested(); or another -errno, logged except
+ * -ENOMEM. */
+MUST_CHECK int json_lines_read(struct json_lines *lines, const struct json_lines_form *form,
 			       void *context);
 
 /* Logs what is wrong with a line, or with the line that was read last. Returns -EPROTO. */

@@ -219,12 +219,14 @@ static const struct field head_fields[] = {
 	{FIELD(struct promise_reading, sha256, "sha256", FIELD_SHA256), REQUIRED(NO_ROWS)},
 };
 
-static int read_head(struct promise_reading *reading, const json_t *object)
+static int read_head(void *context, const json_t *object, uint64_t *rows)
 {
+	struct promise_reading *reading = context;
 	int r = json_lines_check_format(&reading->lines, object, FORMAT);
 
 	if (r == 0)
 		r = json_lines_get(&reading->lines, object, reading, FIELDS(head_fields));
+	*rows = reading->rows;
 	return r < 0 ? r : read_life(reading->file, object);
 }
 
@@ -249,19 +251,6 @@ static int check_rows(struct promise_reading *reading)
 	return json_lines_complain_of(&reading->lines, 1, "the promises do not have this SHA-256");
 }
 
-static int read_lines(struct promise_reading *reading)
-{
-	json_t *object;
-	int r = json_lines_head(&reading->lines, &object);
-
-	if (r == 0)
-		r = read_head(reading, object);
-	json_decref(object);
-	if (r == 0)
-		r = json_lines_rows(&reading->lines, reading->rows, read_row, reading);
-	return r == 0 ? check_rows(reading) : r;
-}
-
 /* Logs the failure of a system call. Returns it. */
 static int explain(const struct promise_file *file, const char *verb, int error)
 {
@@ -274,6 +263,7 @@ static int explain(const struct promise_file *file, const char *verb, int error)
 static int read_file(struct promise_file *file)
 {
 	AUTO_CLOSE int fd = open_beneath_for_reading(file->folder, NAME, 0, true);
+	static const struct json_lines_form form = {read_head, read_row};
 	struct promise_reading reading = {.file = file};
 	struct stat status;
 	int r;
@@ -286,7 +276,9 @@ static int read_file(struct promise_file *file)
 		return explain(file, "read", -EPROTO);
 	r = json_lines_init(&reading.lines, fd, file->path, &words);
 	if (r == 0)
-		r = read_lines(&reading);
+		r = json_lines_read(&reading.lines, &form, &reading);
+	if (r == 0)
+		r = check_rows(&reading);
 	json_lines_deinit(&reading.lines);
 	return r;
 }
