@@ -18,7 +18,8 @@
 #include "row/json_path.h"
 #include "row/json_text.h"
 
-enum summary_of format_summary_of(const struct report *report)
+/* Returns what the summary of a report counts. */
+static enum summary_of summary_of(const struct report *report)
 {
 	if (report->part == REPORT_SIMILAR)
 		return SUMMARY_OF_SIMILAR;
@@ -30,7 +31,8 @@ enum summary_of format_summary_of(const struct report *report)
 	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
 }
 
-/* Sets printing->path to a path below a source, or to that of the source. */
+/* Sets printing->path to a path below a source, or to that of the source. Valid until the next
+ * call. Returns 0 or -errno. */
 static int set_path(struct printing *printing, const char *source, const char *relative)
 {
 	size_t length = strlen(source);
@@ -45,14 +47,17 @@ static int set_path(struct printing *printing, const char *source, const char *r
 	return r;
 }
 
-int format_path(struct printing *printing, const char *source, const struct copies *copies,
-		const struct copy *copy)
+/* Sets printing->path to the path of a copy, which begins with the given path of its source. */
+static int format_path(struct printing *printing, const char *source, const struct copies *copies,
+		       const struct copy *copy)
 {
 	return set_path(printing, source,
 			copy_is_root(copies, copy) ? "" : copy_path(copies, copy));
 }
 
-int format_folder(struct printing *printing, const struct similar_folder *folder, bool shown)
+/* Sets printing->path to the path of a folder: as the user wrote it (shown), or the absolute path.
+ */
+static int format_folder(struct printing *printing, const struct similar_folder *folder, bool shown)
 {
 	const struct report *report = printing->report;
 
@@ -62,8 +67,9 @@ int format_folder(struct printing *printing, const struct similar_folder *folder
 			folder->path);
 }
 
-int format_absolute_path(struct printing *printing, const struct copies *copies,
-			 const struct copy *copy)
+/* Sets printing->path to the absolute path of a copy. */
+static int format_absolute_path(struct printing *printing, const struct copies *copies,
+				const struct copy *copy)
 {
 	return format_path(printing, printing->report->sources->list[copy->source].path, copies,
 			   copy);
@@ -332,8 +338,7 @@ static const struct format format_null = {
 static void csv_figures(struct printing *printing)
 {
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count =
-		summary_list(&printing->summary, format_summary_of(printing->report), figures);
+	size_t count = summary_list(&printing->summary, summary_of(printing->report), figures);
 
 	for (size_t i = 0; i < count; i++)
 		output_format(printing->output, "%s%s", figures[i].name,
@@ -503,7 +508,7 @@ static int set_summary(const struct printing *printing, json_t *object)
 {
 	const struct report *report = printing->report;
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count = summary_list(&printing->summary, format_summary_of(report), figures);
+	size_t count = summary_list(&printing->summary, summary_of(report), figures);
 	char date[CLOCK_TEXT_MAX];
 	int r = object ? 0 : -1;
 

@@ -29,7 +29,6 @@ struct item {
 	char name[GROUP_NAME_SIZE]; /* the hash; "": unknown, only of a group of folders */
 };
 
-/* A report being printed. */
 /* File systems whose st_dev is remembered. Files on others are examined one by one. */
 #define SEEN_DEVICES_MAX 16
 
@@ -38,6 +37,7 @@ struct seen_device {
 	dev_t device; /* its st_dev */
 };
 
+/* A report being printed. */
 struct printing {
 	const struct report *report;
 	struct output *output;
@@ -45,7 +45,7 @@ struct printing {
 	struct folder_count whole; /* of the groups of folders so far */
 	uint64_t items; /* items printed before the current item */
 	uint64_t names; /* names of the current item printed so far */
-	struct bytes path; /* the result of format_path() */
+	struct bytes path; /* of the current name or folder */
 	struct seen_device devices[SEEN_DEVICES_MAX];
 	size_t device_count;
 };
@@ -66,22 +66,5 @@ struct format {
 };
 
 const struct format *format_of(enum report_format format);
-
-/* Returns what the summary of a report counts. */
-enum summary_of format_summary_of(const struct report *report);
-
-/* Sets printing->path to the path of a copy, which begins with the given path of its source. Valid
- * until the next call. Returns 0 or -errno. */
-MUST_CHECK int format_path(struct printing *printing, const char *source,
-			   const struct copies *copies, const struct copy *copy);
-
-/* Sets printing->path to the path of a folder: as the user wrote it (shown), or the absolute path.
- * Returns 0 or -errno. */
-MUST_CHECK int format_folder(struct printing *printing, const struct similar_folder *folder,
-			     bool shown);
-
-/* Sets printing->path to the absolute path of a copy. Returns 0 or -errno. */
-MUST_CHECK int format_absolute_path(struct printing *printing, const struct copies *copies,
-				    const struct copy *copy);
 
 #endif

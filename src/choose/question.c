@@ -67,15 +67,10 @@ struct balance {
 /* Highest number of bytes of keys that are sorted in memory. */
 #define SORTER_BYTES (4UL << 20)
 
-/* A name of the plan in the spool, followed by the key of its folder. The key is the number of the
+/* A name of the plan has the key of its folder in the sorter, followed by whether the name goes.
+ * The number of the entry is the bytes that its act frees. The key of a folder is the number of the
  * source, most significant byte first, then each component of the path with a NUL. So a folder is
  * sorted directly before all that is in it. */
-struct balance_spooled {
-	uint64_t freed_bytes;
-	uint32_t key_bytes;
-	bool goes;
-};
-
 #define SOURCE_BYTES sizeof(uint32_t)
 
 /* What is left of a folder on the path to the current one, without the lines made so far. */
@@ -90,9 +85,7 @@ struct balance_level {
 struct weighing {
 	struct balance *balance;
 	const char *const *shown;
-	int spool;
 	struct sorter *sorter;
-	uint64_t end; /* of the spool */
 	uint64_t go, stay; /* all names */
 	struct bytes key; /* of the current folder */
 	struct balance_level *levels; /* the first is above all sources */
@@ -101,8 +94,6 @@ struct weighing {
 
 static void weighing_free(struct weighing *weighing)
 {
-	if (weighing->spool >= 0)
-		close(weighing->spool);
 	sorter_free(weighing->sorter);
 	bytes_free(&weighing->key);
 	free(weighing->levels);
@@ -135,28 +126,19 @@ static int collect_name(struct weighing *weighing, const struct act_plan *plan,
 	const struct act_file file = planned_file(group, index);
 	const struct copy *copy = &group->copies.list[index];
 	struct bytes *key = &weighing->key;
-	struct balance_spooled spooled;
+	const uint8_t goes = copy->fate == FATE_REDUNDANT;
+	uint64_t freed_bytes = 0;
 	int r = make_key(key, &file);
 
+	if (r == 0)
+		r = bytes_append(key, &goes, sizeof(goes));
 	if (r < 0)
 		return r;
-	memset(&spooled, 0, sizeof(spooled));
-	spooled.goes = copy->fate == FATE_REDUNDANT;
-	spooled.key_bytes = (uint32_t)key->length;
-	if (spooled.goes && !copy->another_name && act_plan_frees(plan, group, index))
-		spooled.freed_bytes = group->names[index].freed_bytes;
-	weighing->go += spooled.goes;
-	weighing->stay += !spooled.goes;
-	r = sorter_add(weighing->sorter, key->data, key->length, weighing->end);
-	if (r < 0)
-		return r;
-	if (pwrite(weighing->spool, &spooled, sizeof(spooled), (off_t)weighing->end) !=
-		    (ssize_t)sizeof(spooled) ||
-	    pwrite(weighing->spool, key->data, key->length,
-		   (off_t)(weighing->end + sizeof(spooled))) != (ssize_t)key->length)
-		return errno ? -errno : -EIO;
-	weighing->end += sizeof(spooled) + key->length;
-	return 0;
+	if (goes && !copy->another_name && act_plan_frees(plan, group, index))
+		freed_bytes = group->names[index].freed_bytes;
+	weighing->go += goes;
+	weighing->stay += !goes;
+	return sorter_add(weighing->sorter, key->data, key->length, freed_bytes);
 }
 
 static int collect(struct weighing *weighing, struct act_plan *plan)
@@ -289,46 +271,35 @@ static int go_to(struct weighing *weighing, const struct bytes *key)
 	return r;
 }
 
-static int weigh_name(struct weighing *weighing, uint64_t offset, struct bytes *key)
+/* Adds a name to its folder. Removes the mark of a name that goes from the key. */
+static int weigh_name(struct weighing *weighing, struct bytes *key, uint64_t freed_bytes)
 {
-	struct balance_spooled spooled;
+	bool goes = key->data[--key->length];
 	struct balance_level *level;
-	int r;
+	int r = go_to(weighing, key);
 
-	if (pread(weighing->spool, &spooled, sizeof(spooled), (off_t)offset) !=
-	    (ssize_t)sizeof(spooled))
-		return -EIO;
-	key->length = 0;
-	r = bytes_reserve(key, spooled.key_bytes);
-	if (r < 0)
-		return r;
-	if (pread(weighing->spool, key->data, spooled.key_bytes,
-		  (off_t)(offset + sizeof(spooled))) != (ssize_t)spooled.key_bytes)
-		return -EIO;
-	key->length = spooled.key_bytes;
-	r = go_to(weighing, key);
 	if (r < 0)
 		return r;
 	level = &weighing->levels[weighing->depth - 1];
-	level->has_going = level->has_going || spooled.goes;
-	level->has_kept = level->has_kept || !spooled.goes;
-	level->going.go += spooled.goes;
-	level->stay += !spooled.goes;
-	level->going.freed_bytes = size_add(level->going.freed_bytes, spooled.freed_bytes);
-	level->kept.stay += !spooled.goes;
+	level->has_going = level->has_going || goes;
+	level->has_kept = level->has_kept || !goes;
+	level->going.go += goes;
+	level->stay += !goes;
+	level->going.freed_bytes = size_add(level->going.freed_bytes, freed_bytes);
+	level->kept.stay += !goes;
 	return 0;
 }
 
 static int weigh(struct weighing *weighing)
 {
 	CLEANUP_BYTES struct bytes key = {0};
-	uint64_t offset;
+	uint64_t freed_bytes;
 	int r = enter(weighing, 0);
 
 	if (r == 0)
 		r = sorter_finish(weighing->sorter);
-	while (r == 0 && (r = sorter_next(weighing->sorter, &offset)) == 0)
-		r = weigh_name(weighing, offset, &key);
+	while (r == 0 && (r = sorter_next_bytes(weighing->sorter, &key, &freed_bytes)) == 0)
+		r = weigh_name(weighing, &key, freed_bytes);
 	if (r == -ENOENT)
 		r = 0;
 	while (r == 0 && weighing->depth > 1)
@@ -360,12 +331,11 @@ static int compare_lines(const void *left, const void *right)
 static int balance_make(struct balance *balance, struct act_plan *plan, const char *const *shown)
 {
 	CLEANUP(weighing_free)
-	struct weighing weighing = {.balance = balance, .shown = shown, .spool = spool_open()};
-	int r = weighing.spool < 0 ? weighing.spool : 0;
+	struct weighing weighing = {.balance = balance, .shown = shown};
+	int r;
 
 	*balance = (struct balance){0};
-	if (r == 0)
-		r = sorter_new(&weighing.sorter, SORTER_BYTES);
+	r = sorter_new(&weighing.sorter, SORTER_BYTES);
 	if (r == 0)
 		r = collect(&weighing, plan);
 	if (r == 0)

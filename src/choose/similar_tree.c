@@ -225,7 +225,8 @@ int similar_tree_make(struct similar_tree *tree, struct catalog_reader *reader)
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
-int similar_tree_find(const struct similar_tree *tree, uint64_t id, uint32_t *number)
+/* Sets *number to that of a directory. Returns 0, or -EUCLEAN if there is no such directory. */
+static int find_number(const struct similar_tree *tree, uint64_t id, uint32_t *number)
 {
 	size_t low = 0, high = tree->count - 1;
 
@@ -293,7 +294,7 @@ static int add_name(struct content_pass *reading, uint64_t dir, uint64_t cookie)
 	if (r < 0 || excluded)
 		return r;
 	if (reading->tree->list[reading->last].id != dir)
-		r = similar_tree_find(reading->tree, dir, &reading->last);
+		r = find_number(reading->tree, dir, &reading->last);
 	if (r == 0)
 		r = array_reserve(&reading->dirs, &reading->capacity, reading->count + 1,
 				  sizeof(*reading->dirs));

@@ -46,9 +46,6 @@ MUST_CHECK int similar_tree_make(struct similar_tree *tree, struct catalog_reade
 
 void similar_tree_free(struct similar_tree *tree);
 
-/* Sets *number to that of a directory. Returns 0, or -EUCLEAN if there is no such directory. */
-MUST_CHECK int similar_tree_find(const struct similar_tree *tree, uint64_t id, uint32_t *number);
-
 /* Returns whether a directory is the same as another one, or contains it. */
 static inline bool similar_tree_contains(const struct similar_tree *tree, uint32_t dir,
 					 uint32_t other)

@@ -304,6 +304,15 @@ static const uint8_t *next_record(const struct sorter *sorter)
 					    : NULL;
 }
 
+/* Goes past the record that next_record() returned. */
+static int pass(struct sorter *sorter)
+{
+	if (sorter->spool >= 0)
+		return advance(sorter);
+	sorter->next++;
+	return 0;
+}
+
 int sorter_next_key(struct sorter *sorter, void *key, size_t length, uint64_t *number)
 {
 	const uint8_t *record = next_record(sorter);
@@ -315,10 +324,20 @@ int sorter_next_key(struct sorter *sorter, void *key, size_t length, uint64_t *n
 		assert(header_at(record).length == length);
 		memcpy(key, record + sizeof(struct record_header), length);
 	}
-	if (sorter->spool >= 0)
-		return advance(sorter);
-	sorter->next++;
-	return 0;
+	return pass(sorter);
+}
+
+int sorter_next_bytes(struct sorter *sorter, struct bytes *key, uint64_t *number)
+{
+	const uint8_t *record = next_record(sorter);
+	int r;
+
+	if (!record)
+		return -ENOENT;
+	*number = header_at(record).number;
+	key->length = 0;
+	r = bytes_append(key, record + sizeof(struct record_header), header_at(record).length);
+	return r < 0 ? r : pass(sorter);
 }
 
 int sorter_next(struct sorter *sorter, uint64_t *number)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 struct sorter;
 
@@ -39,5 +40,8 @@ MUST_CHECK int sorter_next(struct sorter *sorter, uint64_t *number);
 
 /* Works like sorter_next(), and also copies the key, which must have this length. */
 MUST_CHECK int sorter_next_key(struct sorter *sorter, void *key, size_t length, uint64_t *number);
+
+/* Works like sorter_next(), and also replaces the bytes by the key, of any length. */
+MUST_CHECK int sorter_next_bytes(struct sorter *sorter, struct bytes *key, uint64_t *number);
 
 #endif

@@ -20,7 +20,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "choose/figures.h"
-#include "choose/format.h"
 #include "cli/check.h"
 #include "index/query.h"
 #include "index/source.h"

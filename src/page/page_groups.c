@@ -6,7 +6,6 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-#include "choose/format.h"
 #include "index/query.h"
 #include "index/source.h"
 #include "page/page_parts.h"
