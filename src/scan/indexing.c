@@ -75,22 +75,15 @@ const char *index_disk_word(uint32_t disk)
 
 /* ---- the scope of a scan ------------------------------------------------------------ */
 
-static void scan_scope_free(struct scan_scope *scope)
-{
-	text_list_free(&scope->excludes);
-	*scope = (struct scan_scope){0};
-}
-
 /* Adds the globs of the options; with known, only those that the last scan also had. */
-static int add_excludes(struct scan_scope *scope, const struct text_list *globs,
+static int add_excludes(struct text_list *list, const struct text_list *globs,
 			const struct scan_settings *known)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < globs->count; i++) {
 		if (!known || scan_settings_exclude(known, globs->items[i]))
-			r = text_list_add(&scope->excludes, globs->items[i],
-					  strlen(globs->items[i]));
+			r = text_list_add(list, globs->items[i], strlen(globs->items[i]));
 	}
 	return r;
 }
@@ -112,30 +105,31 @@ static int read_known(struct catalog *catalog, struct scan_settings *known, uint
 	return 0;
 }
 
-/* Sets the scope to that of the options.
- *
- * catalog	an index whose last scan must not be narrowed: the scope also includes everything
- *		that the last scan included. So the scan of a query only adds to the index, and the
- *		options of the query are filters. NULL: the options alone decide
- *
- * Returns 0 or -errno. The caller frees the scope in either case. */
-static int scan_scope_find(struct scan_scope *scope, const struct index_settings *settings,
-			   struct catalog *catalog)
+/* Sets which files the scan indexes and compares, by the options. The scan of a query also includes
+ * everything that the last scan included. So it only adds to the index, and the options of the
+ * query are filters. Returns 0 or -errno. */
+static int find_scope(struct indexing *indexing)
 {
 	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
+	const struct index_settings *settings = indexing->settings;
+	struct ingest_settings *scope = &indexing->ingest_settings;
 	uint64_t min_size = 0;
-	int r = catalog ? read_known(catalog, &known, &min_size) : 0;
+	int r = indexing->widens ? read_known(indexing->catalog, &known, &min_size) : 0;
 
-	*scope = (struct scan_scope){.min_size = settings->min_size,
-				     .cross_mounts = settings->cross_file_systems};
-	if (r < 0)
+	scope->min_size = settings->min_size;
+	scope->cross_mounts = settings->cross_file_systems;
+	if (r == 0)
+		r = add_excludes(&indexing->globs, &settings->excludes,
+				 known.recorded ? &known : NULL);
+	if (r < 0 || !known.recorded)
 		return r;
-	if (!known.recorded)
-		return add_excludes(scope, &settings->excludes, NULL);
 	if (min_size < scope->min_size)
 		scope->min_size = min_size;
-	scope->cross_mounts |= known.cross_mounts;
-	return add_excludes(scope, &settings->excludes, &known);
+	/* which file systems are entered depends on the operands, which replace those of the last
+	 * scan */
+	if (!indexing->has_operands)
+		scope->cross_mounts |= known.cross_mounts;
+	return 0;
 }
 
 /* ---- progress ----------------------------------------------------------------------- */
@@ -331,33 +325,28 @@ static int accept_sources(const struct indexing *indexing)
 static void free_scope(struct indexing *indexing)
 {
 	patterns_free(&indexing->excludes);
-	scan_scope_free(&indexing->scope);
+	text_list_free(&indexing->globs);
 }
 
 /* Opens the sources for the scope of the scan. */
 static int open_sources(struct indexing *indexing)
 {
 	const struct index_settings *settings = indexing->settings;
-	struct scan_scope *scope = &indexing->scope;
 	int r;
 
 	free_scope(indexing);
-	r = scan_scope_find(scope, settings, indexing->widens ? indexing->catalog : NULL);
+	r = find_scope(indexing);
 	if (r < 0) {
 		log_error("cannot read the index %s: %s", quote_path(indexing->folder),
 			  error_text(r));
 		return r;
 	}
-	/* which file systems are entered depends on the operands, which replace those of the last
-	 * scan */
-	if (indexing->has_operands)
-		scope->cross_mounts = settings->cross_file_systems;
 	if (indexing->has_operands)
 		r = sources_open_operands(&indexing->sources, indexing->catalog,
 					  &indexing->operands);
 	else
 		r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
-				 scope->cross_mounts);
+				 indexing->ingest_settings.cross_mounts);
 	/* the folder of the other index has that of this one */
 	if (r == 0 && indexing->beside)
 		r = own_add(&indexing->sources.own, indexing->catalog,
@@ -367,7 +356,7 @@ static int open_sources(struct indexing *indexing)
 		r = source_check(&indexing->sources, settings,
 				 indexing->wary ? SOURCE_CHECK_WARY : SOURCE_CHECK_OWN);
 	if (r == 0)
-		r = indexing_set_excludes(indexing, scope->excludes.items);
+		r = indexing_set_excludes(indexing, indexing->globs.items);
 	return r == 0 ? accept_sources(indexing) : r;
 }
 
@@ -460,8 +449,6 @@ int indexing_open(struct indexing *indexing)
 		r = set_keep_rules(indexing);
 	if (r < 0)
 		return r;
-	indexing->ingest_settings.min_size = indexing->scope.min_size;
-	indexing->ingest_settings.cross_mounts = indexing->scope.cross_mounts;
 	indexing->ingest = (struct ingest){
 		.catalog = indexing->catalog,
 		.sources = &indexing->sources,
@@ -569,7 +556,7 @@ static int update_names(struct indexing *indexing, enum progress_when when)
 
 	if (r == 0)
 		r = shared_contents_take(&indexing->shared, &indexing->sources,
-					 indexing->scope.min_size);
+					 indexing->ingest_settings.min_size);
 	shared_contents_close(&indexing->shared);
 	if (r == 0 && !indexing->left_out_named) {
 		indexing->left_out_named = true;

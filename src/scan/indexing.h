@@ -73,13 +73,6 @@ enum {
 	INDEXING_IN_USE = 1, /* another process maintains the index (not logged) */
 };
 
-/* Which files a scan indexes and compares. */
-struct scan_scope {
-	uint64_t min_size; /* bytes */
-	bool cross_mounts;
-	struct text_list excludes; /* globs */
-};
-
 struct indexing {
 	const struct index_settings *settings; /* borrowed */
 	struct text_list paths; /* the sources, from source_paths_resolve() */
@@ -100,8 +93,8 @@ struct indexing {
 	struct catalog *catalog;
 	struct sources sources;
 	struct lenders shared; /* other indexes, if this one is new */
-	struct scan_scope scope;
-	struct patterns excludes; /* of the scope */
+	struct text_list globs; /* of the names that the scan excludes */
+	struct patterns excludes; /* made of these, or of other globs */
 	uint64_t unmatched_excludes; /* that matched no name in the last walk, and were logged */
 	struct ingest_settings ingest_settings;
 	const struct ingest_hooks *hooks; /* borrowed; of a follower, NULL: none */
