@@ -17,8 +17,6 @@
 /* getopt_long() identifies an option by its letter, or by this value plus its index. */
 #define LONG_VALUE_BASE 256
 
-#define HELP_ID (-1)
-
 #define MESSAGE_SIZE 8192
 
 /* Layout of the help: maximum column of the texts, and limits of the width. */
@@ -33,8 +31,7 @@
 /* The last option of every table. */
 static const struct option_spec help_spec = {.name = "help",
 					     .letter = 'h',
-					     .help = "show this help and exit",
-					     .id = HELP_ID};
+					     .help = "show this help and exit"};
 
 /* A table in the form that getopt_long() requires. */
 struct parser {
@@ -51,7 +48,7 @@ static const struct option_spec *spec_at(const struct option_table *table, size_
 	for (size_t i = 0; i < OPTION_LISTS_MAX && table->options[i]; i++) {
 		const struct option_spec *spec = table->options[i];
 
-		for (; spec->id != 0 || spec->heading; spec++) {
+		for (; spec->name || spec->heading; spec++) {
 			if (number-- == 0)
 				return spec;
 		}
@@ -171,6 +168,60 @@ static const char *expected(const struct option_spec *spec, char *text, size_t s
 	return text;
 }
 
+/* Calls note() of the table. */
+static int note(const struct option_table *table, const struct option_spec *option,
+		const char *value, void *settings)
+{
+	for (size_t i = 0; table->note && i < OPTION_LISTS_MAX && table->options[i]; i++) {
+		const struct option_spec *spec = table->options[i];
+
+		while ((spec->name || spec->heading) && spec != option)
+			spec++;
+		if (spec == option)
+			return table->note(settings, table->options[i], option, value);
+	}
+	return 0;
+}
+
+int options_find_word(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (int number = 0;; number++) {
+		size_t other = strcspn(words, "|");
+
+		if (other == length && memcmp(words, word, length) == 0)
+			return number;
+		if (words[other] == '\0')
+			return -EINVAL;
+		words += other + 1;
+	}
+}
+
+/* Sets the member of an option. */
+static int set(const struct option_spec *spec, const char *value, void *settings)
+{
+	void *member = (char *)settings + spec->at;
+	int word;
+
+	if (spec->given != 0)
+		*(bool *)((char *)settings + spec->given) = true;
+	if (spec->set)
+		return spec->set(member, value);
+	if (!spec->argument) {
+		*(bool *)member = true;
+		return 0;
+	}
+	if (!strchr(spec->argument, '|')) {
+		*(const char **)member = value;
+		return value[0] != '\0' ? 0 : -EINVAL;
+	}
+	word = options_find_word(spec->argument, value);
+	if (word >= 0)
+		*(unsigned int *)member = (unsigned int)word; /* GCC's type of an enum */
+	return word < 0 ? word : 0;
+}
+
 /* Applies an option. dashes: "--" or "-o ", for messages. */
 static int apply(const struct option_table *table, const struct option_spec *spec,
 		 const char *dashes, const char *value, void *settings)
@@ -178,11 +229,13 @@ static int apply(const struct option_table *table, const struct option_spec *spe
 	char words[MESSAGE_SIZE];
 	int r;
 
-	if (spec->id == HELP_ID) {
+	if (spec == &help_spec) {
 		options_print_help(table, stdout);
 		return OPTIONS_DONE;
 	}
-	r = table->apply(settings, spec->id, value);
+	r = note(table, spec, value, settings);
+	if (r == 0)
+		r = set(spec, value, settings);
 	if (r == -EBADMSG)
 		return -EINVAL;
 	if (r == -EINVAL && value)
@@ -234,7 +287,7 @@ int options_apply_item(const struct option_table *table, const char *item, void 
 	const char *value = item[length] == '=' ? item + length + 1 : NULL;
 	const struct option_spec *spec = find_by_name(table, item, length);
 
-	if (!spec || spec->id == HELP_ID)
+	if (!spec || spec == &help_spec)
 		return OPTIONS_NOT_MINE;
 	if (spec->argument && !spec->can_omit && !value) {
 		options_complain(table, "option '-o %s' needs %s", spec->name, spec->argument);
@@ -363,13 +416,4 @@ void options_print_help(const struct option_table *table, FILE *out)
 	text.column = 0;
 	(void)fputc('\n', out);
 	put_words(&text, HELP_MORE);
-}
-
-int options_find_word(const char *word, const char *const words[], size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(word, words[i]) == 0)
-			return (int)i;
-	}
-	return -EINVAL;
 }

@@ -3,11 +3,16 @@
 /* Command lines. One table per command drives parsing, --help and the items of -o of mount. The
  * test that compares the manual with the options reads --help.
  *
- *	enum { OPT_FORMAT = 1, OPT_SIZE };
+ *	struct list_settings {
+ *		enum list_format format;
+ *		struct timespec newer;
+ *	};
  *	static const struct option_spec list_options[] = {
  *		{.heading = "Output"},
  *		{.name = "format", .letter = 'f', .argument = "text|json",
- *		 .help = "output format", .id = OPT_FORMAT},
+ *		 .help = "output format", .at = offsetof(struct list_settings, format)},
+ *		{.name = "newer", .argument = "WHEN", .help = "only newer files",
+ *		 .at = offsetof(struct list_settings, newer), .set = set_moment},
  *		{0},
  *	};
  *	static const struct option_table list_table = {
@@ -15,7 +20,6 @@
  *		.usage = {"SOURCE...", "MOUNTPOINT"},
  *		.summary = "Prints the groups of equal files.",
  *		.options = {list_options, common_options},
- *		.apply = list_apply_option,
  *	};
  *
  * Every table has -h/--help implicitly. options_parse() is for one thread at a time, like
@@ -26,6 +30,7 @@
 #define BASE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/attributes.h"
@@ -48,7 +53,20 @@ struct option_spec {
 	/* The argument: --name alone is allowed, and an argument needs a '='. Has no letter. */
 	bool can_omit;
 	const char *help;
-	int id; /* id for apply(), from 1 on */
+	size_t at; /* offset of the member that it sets, in the settings of the command */
+	size_t given; /* offset of a bool that becomes true, too; 0: none */
+	/* Sets the member.
+	 *
+	 * value	NULL for an option without argument, or whose argument is omitted
+	 *
+	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL for an invalid value,
+	 * -EBADMSG for an invalid value if it has logged why, or another -errno. The parser logs
+	 * each failure but -EBADMSG, which it returns as -EINVAL.
+	 *
+	 * NULL: without an argument, a bool becomes true. For the argument "text|json", an enum
+	 * becomes the number of the word. Otherwise a const char * becomes the value, which must
+	 * not be empty. */
+	int (*set)(void *member, const char *value);
 	const char *expects; /* for the message about an invalid value; NULL: argument */
 	const char *heading; /* for a heading: all other members are unset */
 };
@@ -59,26 +77,18 @@ struct option_table {
 	const char *summary; /* one paragraph */
 	const struct option_spec *options[OPTION_LISTS_MAX]; /* each ends with {0} */
 
-	/* Applies one option.
-	 *
-	 * settings	argument of options_parse()
-	 * id		of the option
-	 * value	NULL for an option without argument, or whose argument is omitted
-	 *
-	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL for an invalid value,
-	 * -EBADMSG for an invalid value if apply() has logged why, or another -errno. The parser
-	 * logs each failure but -EBADMSG, which it returns as -EINVAL.
-	 */
-	int (*apply)(void *settings, int id, const char *value);
+	/* Called before an option of a list is set; NULL: nothing. Returns like set(). */
+	int (*note)(void *settings, const struct option_spec *list,
+		    const struct option_spec *option, const char *value);
 };
 
 /* Parses the options of a command. Operands may precede options; "--" ends the options.
  *
  * argv		argv[0] is the name of the command; operands are moved to the end
- * settings	for apply()
+ * settings	with the members of the options
  * operands	set to the index of the first operand, or argc if there is none
  *
- * Returns 0, OPTIONS_DONE, -EINVAL for wrong usage, or the result of apply(). Errors are logged in
+ * Returns 0, OPTIONS_DONE, -EINVAL for wrong usage, or the result of set(). Errors are logged in
  * one line.
  */
 MUST_CHECK int options_parse(const struct option_table *table, int argc, char *argv[],
@@ -101,7 +111,7 @@ void options_complain(const struct option_table *table, const char *format, ...)
  */
 void options_print_help(const struct option_table *table, FILE *out);
 
-/* Returns the index of a word in a list of count words, or -EINVAL. */
-MUST_CHECK int options_find_word(const char *word, const char *const words[], size_t count);
+/* Returns the number of a word in a list like "text|json", or -EINVAL. */
+MUST_CHECK int options_find_word(const char *words, const char *word);
 
 #endif

@@ -177,7 +177,7 @@ enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
 	int r, ended;
 
 	acting->act.folder = catalog_folder(index->catalog);
-	acting->act.is_default_folder = !acting->common.index.folder;
+	acting->act.is_default_folder = !acting->selection.common.index.folder;
 	acting->act.report = report_act;
 	acting->act.context = &doing;
 	doing.counts.files_total = work->names;
@@ -191,7 +191,7 @@ enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
 		return TWINFS_EXIT_FAILED;
 	}
 	name_activity(doing.label, sizeof(doing.label), acting->verb);
-	progress_start(&doing.progress, common_progress(&acting->common), doing.label);
+	progress_start(&doing.progress, common_progress(&acting->selection.common), doing.label);
 	r = work->add_all(work->context, act);
 	if (r == 0)
 		r = act_flush(act);
@@ -206,7 +206,7 @@ enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
 	if (r < 0 || ended < 0)
 		log_error("stopped: cannot read the plan or write the journal in %s: %s",
 			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
-	if (!acting->common.quiet)
+	if (!acting->selection.common.quiet)
 		print_result(&doing);
 	if (acting->act.kind == ACT_DEDUPE && doing.done > 0 && index_remap(index) < 0)
 		return TWINFS_EXIT_FAILED;

@@ -161,7 +161,7 @@ static int read_plan_file(struct prepared *prepared, const struct acting *acting
  * leave out are in the plan. */
 static int refuse_misspelled(const struct acting *acting, const struct current_index *index)
 {
-	if (acting->filters.unmatched_excludes + index->indexing.unmatched_excludes == 0)
+	if (acting->selection.filters.unmatched_excludes + index->indexing.unmatched_excludes == 0)
 		return 0;
 	log_error("cannot %s: an --exclude is possibly misspelled; correct it or leave it out, or "
 		  "give globs that need not match in a file, with --exclude-from",
@@ -192,7 +192,7 @@ static int prepared_make(struct prepared *prepared, const struct acting *acting,
 		r = acting->plan_file ? read_plan_file(prepared, acting, &report)
 				      : act_plan_select(&prepared->plan, &report);
 	if (r == 0)
-		r = filter_settings_explain(request->filters, index, reader);
+		r = filter_settings_explain(&request->selection->filters, index, reader);
 	if (r == 0)
 		r = refuse_misspelled(acting, index);
 	if (r == -EUCLEAN && !index->served)
@@ -216,7 +216,7 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 	char count[NUMBER_TEXT_MAX];
 	int r;
 
-	r = act_plan_try(&prepared->plan, &trial, common_progress(&acting->common));
+	r = act_plan_try(&prepared->plan, &trial, common_progress(&acting->selection.common));
 	refusals_end(&trial.refusals);
 	if (r < 0 && r != -EINTR)
 		log_error("cannot check the copies to %s: %s", acting->verb, error_text(r));
@@ -250,7 +250,7 @@ static enum twinfs_exit prepared_print(struct prepared *prepared, const struct a
 		r = act_plan_print(&prepared->plan, &report, &output, &prepared->summary);
 	if (r < 0 && r != -EPIPE && r != -EINTR)
 		log_error("cannot print the copies to %s: %s", acting->verb, error_text(r));
-	if (r == 0 && !acting->common.quiet)
+	if (r == 0 && !acting->selection.common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s would be %s and %s freed",
 			 number_format(count, plan->names), acting_noun(acting, plan->names),
 			 acting->done, size_format(size, plan->freed_bytes));
@@ -267,7 +267,7 @@ static int prepared_confirm(struct prepared *prepared, const struct acting *acti
 					  .verb = acting->verb,
 					  .sources = index->sources,
 					  .shown = shown,
-					  .rules = &acting->rules.rules};
+					  .rules = &acting->selection.rules.rules};
 	enum answer answer = acting->yes ? ANSWER_YES : ANSWER_CHOSEN;
 	int r = shown ? 0 : -ENOMEM;
 
@@ -341,16 +341,6 @@ static int move_destination_check(const char *destination, const struct sources 
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-enum {
-	OPT_DRY_RUN = OPTION_ID_OWN,
-	OPT_FORMAT,
-	OPT_YES,
-	OPT_WITHOUT_LEASES,
-	OPT_LOG,
-	OPT_PLAN,
-	OPT_FOLDERS,
-};
-
 const struct option_spec acting_options[] = {
 	{.heading = "Acting"},
 	{
@@ -358,40 +348,43 @@ const struct option_spec acting_options[] = {
 		.letter = 'n',
 		.help = "change nothing; print for each group the kept copy, and the copies to act "
 			"upon",
-		.id = OPT_DRY_RUN,
+		.at = offsetof(struct acting, dry_run),
 	},
 	{
 		.name = "format",
 		.letter = 'F',
 		.argument = LIST_FORMATS,
 		.help = "format of --dry-run, see 'twinfs list'",
-		.id = OPT_FORMAT,
+		.at = offsetof(struct acting, format),
+		.given = offsetof(struct acting, format_given),
 	},
 	{
 		.name = "plan",
 		.argument = "FILE",
 		.help = "act upon exactly the copies that this file names: the output of --dry-run "
 			"--format=jsonl, possibly edited",
-		.id = OPT_PLAN,
+		.at = offsetof(struct acting, plan_file),
+		.set = option_set_text,
 	},
 	{
 		.name = "yes",
 		.letter = 'y',
 		.help = "do not ask for confirmation; required if standard input is no terminal",
-		.id = OPT_YES,
+		.at = offsetof(struct acting, yes),
 	},
 	{
 		.name = "without-leases",
 		.help = "also act upon files for which a lease cannot report a writer: files of "
 			"other users, and files on file systems without leases",
-		.id = OPT_WITHOUT_LEASES,
+		.at = offsetof(struct acting, act.without_leases),
 	},
 	{
 		.name = "log",
 		.argument = "FILE",
 		.help = "append a record of each file to FILE, as 'twinfs log --format=jsonl ACT' "
 			"prints it",
-		.id = OPT_LOG,
+		.at = offsetof(struct acting, log),
+		.set = option_set_text,
 	},
 	{0},
 };
@@ -401,60 +394,22 @@ const struct option_spec folders_option[] = {
 		.name = "folders",
 		.help = "act upon whole folders that are equal to another one, see 'twinfs list "
 			"--folders'; the whole of a folder goes, or nothing of it",
-		.id = OPT_FOLDERS,
+		.at = offsetof(struct acting, folders),
 	},
 	{0},
 };
 
 void acting_init(struct acting *acting, enum act_kind kind, const char *verb, const char *done)
 {
-	*acting = (struct acting){.act.kind = kind, .verb = verb, .done = done};
-	common_settings_init(&acting->common);
-	acting->common.index.takes_files = true;
-	rule_settings_init(&acting->rules);
-	filter_settings_init(&acting->filters);
+	acting->act.kind = kind;
+	acting->verb = verb;
+	acting->done = done;
+	selection_init(&acting->selection);
 }
 
-void acting_deinit(struct acting *acting)
+void acting_free(void *acting)
 {
-	filter_settings_deinit(&acting->filters);
-	rule_settings_deinit(&acting->rules);
-	common_settings_deinit(&acting->common);
-}
-
-int acting_apply(void *context, int id, const char *value)
-{
-	struct acting *acting = context;
-
-	switch (id) {
-	case OPT_DRY_RUN:
-		acting->dry_run = true;
-		return 0;
-	case OPT_FORMAT:
-		acting->format_given = true;
-		return list_parse_format(value, &acting->format);
-	case OPT_YES:
-		acting->yes = true;
-		return 0;
-	case OPT_PLAN:
-		acting->plan_file = value;
-		return 0;
-	case OPT_WITHOUT_LEASES:
-		acting->act.without_leases = true;
-		return 0;
-	case OPT_LOG:
-		acting->log = value;
-		return 0;
-	case OPT_FOLDERS:
-		acting->folders = true;
-		return 0;
-	default:
-		if (id >= OPTION_ID_RULES && id < OPTION_ID_OWN)
-			return rule_apply(&acting->rules, id, value);
-		if (id >= OPTION_ID_FILTERS && id < OPTION_ID_RULES)
-			return filter_apply(&acting->filters, id, value);
-		return common_apply(&acting->common, id, value);
-	}
+	selection_free(&((struct acting *)acting)->selection);
 }
 
 /* ---- planning ------------------------------------------------------------------------------- */
@@ -465,7 +420,7 @@ int acting_apply(void *context, int id, const char *value)
 static void explain_left_out(const struct acting *acting, const struct current_index *index)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	const struct common_settings *common = &acting->common;
+	const struct common_settings *common = &acting->selection.common;
 	uint64_t min_size = 0;
 
 	if (common->index.min_size_given || catalog_read_begin(index->catalog, &reader) < 0 ||
@@ -513,9 +468,9 @@ static void explain_split(const struct acting *acting, const struct sources *sou
  * acted upon. */
 static void explain_selected(const struct acting *acting)
 {
-	const struct rules *rules = &acting->rules.rules;
+	const struct rules *rules = &acting->selection.rules.rules;
 
-	if (filter_settings_by_name(&acting->filters) && !rules->only && !rules->protect)
+	if (filter_settings_by_name(&acting->selection.filters) && !rules->only && !rules->protect)
 		log_info("filters select whole groups: copies elsewhere are %s, too; restrict this "
 			 "with --only=FOLDER or --protect=FOLDER",
 			 acting->done);
@@ -558,7 +513,7 @@ static enum twinfs_exit carry_out(struct acting *acting, struct current_index *i
 	int r;
 
 	if (prepared->plan.names == 0) {
-		if (!acting->common.quiet)
+		if (!acting->selection.common.quiet)
 			log_info("nothing to %s", acting->verb);
 		return TWINFS_EXIT_COMPLETE;
 	}
@@ -648,11 +603,11 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 /* Returns whether options select copies. */
 static bool selects_copies(const struct acting *acting)
 {
-	const struct rules *rules = &acting->rules.rules;
+	const struct rules *rules = &acting->selection.rules.rules;
 
 	return rules->keep || rules->protect || rules->only || rules->between_sources ||
 	       (rules->include_bundles && !acting->attested) ||
-	       filter_settings_given(&acting->filters, &acting->common.index);
+	       filter_settings_given(&acting->selection);
 }
 
 /* Returns what is wrong with options beside --folders, or NULL. */
@@ -662,24 +617,25 @@ static const char *find_folders_fault(const struct acting *acting)
 		return NULL;
 	if (acting->plan_file)
 		return "--plan names files, not folders: omit --folders, or --plan";
-	return acting->common.index.names_from
+	return acting->selection.common.index.names_from
 		       ? "--folders is for whole folders: omit --files0-from"
 		       : NULL;
 }
 
-const char *acting_fault(const struct acting *acting, char *const *operands, size_t operand_count)
+const char *acting_fault(const void *settings, char *const *operands, size_t operand_count)
 {
-	const char *fault = filter_settings_fault(&acting->filters, &acting->common.index);
+	const struct acting *acting = settings;
+	const char *fault = filter_settings_fault(&acting->selection);
 
 	if (!fault)
 		fault = find_folders_fault(acting);
 	if (!fault && (operand_count > 0 || !acting->plan_file))
-		fault = find_operand_fault(&acting->common.index, operand_count);
+		fault = find_operand_fault(&acting->selection.common.index, operand_count);
 	if (fault)
 		return fault;
 	if (acting->plan_file && selects_copies(acting))
 		return "--plan names the copies itself: give no options of filters and rules";
-	fault = rule_settings_fault(&acting->rules, operands, operand_count);
+	fault = rule_settings_fault(&acting->selection.rules, operands, operand_count);
 	if (fault)
 		return fault;
 	if (acting->act.relative && acting->act.kind != ACT_SYMLINK)
@@ -692,34 +648,35 @@ const char *acting_fault(const struct acting *acting, char *const *operands, siz
 	return NULL;
 }
 
-enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
-			    char *const *operands, size_t count)
+enum twinfs_exit acting_run(void *settings, char **operands, size_t count)
 {
+	struct acting *acting = settings;
 	CLEANUP_TEXT_LIST struct text_list found = {0};
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
-	struct list_request request = {.rules = &acting->rules, .filters = &acting->filters};
+	struct list_request request = {.selection = &acting->selection};
 
-	acting->rules.rules.links = acting->act.kind == ACT_LINK || acting->act.kind == ACT_SYMLINK;
-	acting->rules.rules.shares_blocks = acting->act.kind == ACT_DEDUPE;
+	acting->selection.rules.rules.links =
+		acting->act.kind == ACT_LINK || acting->act.kind == ACT_SYMLINK;
+	acting->selection.rules.rules.shares_blocks = acting->act.kind == ACT_DEDUPE;
 	request.report.part = REPORT_REDUNDANT;
 	request.report.folders = acting->folders;
 	if (acting->folders)
-		acting->common.index.takes_files = false;
+		acting->selection.common.index.takes_files = false;
 	request.report.breaks_symlinks =
-		!acting->rules.rules.links && acting->act.kind != ACT_DEDUPE;
+		!acting->selection.rules.rules.links && acting->act.kind != ACT_DEDUPE;
 	/* if no name goes, no symlink breaks */
-	acting->rules.rules.break_symlinks |= !request.report.breaks_symlinks;
-	if (usage_check(table, acting_fault(acting, operands, count)) < 0)
-		return TWINFS_EXIT_USAGE;
+	acting->selection.rules.rules.break_symlinks |= !request.report.breaks_symlinks;
 	interrupt_watch();
 	interrupt_guard(false);
-	if (count == 0 && !acting->common.index.names_from) {
-		if (plan_sources_find(acting->plan_file, &acting->common.index, &found) < 0)
+	if (count == 0 && !acting->selection.common.index.names_from) {
+		if (plan_sources_find(acting->plan_file, &acting->selection.common.index, &found) <
+		    0)
 			return TWINFS_EXIT_FAILED;
 		operands = found.items;
 		count = found.count;
 	}
-	if (current_index_open(&index, &acting->common.index, operands, count, INDEX_ACT) < 0)
+	if (current_index_open(&index, &acting->selection.common.index, operands, count,
+			       INDEX_ACT) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
@@ -730,101 +687,63 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	return act_upon(acting, &request, &index);
 }
 
-enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,
-			     char *argv[])
-{
-	int operands;
-	int r;
-
-	r = options_parse(table, argc, argv, acting, &operands);
-	if (r != 0)
-		return options_exit(r);
-	return acting_run(acting, table, argv + operands, (size_t)(argc - operands));
-}
-
 /* ---- link ------------------------------------------------------------------------------------ */
 
-enum {
-	OPT_SYMBOLIC = OPTION_ID_ACT,
-	OPT_RELATIVE,
-	OPT_FORCE_METADATA,
-};
+static int set_symlink(void *member, const char *value)
+{
+	(void)value;
+	*(enum act_kind *)member = ACT_SYMLINK;
+	return 0;
+}
 
 static const struct option_spec link_options[] = {
 	{
 		.name = "symbolic",
 		.letter = 's',
 		.help = "make symbolic links with absolute paths instead of hard links",
-		.id = OPT_SYMBOLIC,
+		.at = offsetof(struct acting, act.kind),
+		.set = set_symlink,
 	},
 	{
 		.name = "relative",
 		.letter = 'r',
 		.help = "with --symbolic: use paths relative to the link",
-		.id = OPT_RELATIVE,
+		.at = offsetof(struct acting, act.relative),
 	},
 	{
 		.name = "force-metadata",
 		.help = "also link copies that differ from the kept copy in owner, mode or "
 			"extended attributes, which are lost; with --symbolic, also where fewer "
 			"users can reach the kept copy",
-		.id = OPT_FORCE_METADATA,
+		.at = offsetof(struct acting, act.force_metadata),
 	},
 	{0},
 };
 
-static int link_apply(void *context, int id, const char *value)
+static void init_link(void *settings)
 {
-	struct acting *acting = context;
-
-	switch (id) {
-	case OPT_SYMBOLIC:
-		acting->act.kind = ACT_SYMLINK;
-		return 0;
-	case OPT_RELATIVE:
-		acting->act.relative = true;
-		return 0;
-	case OPT_FORCE_METADATA:
-		acting->act.force_metadata = true;
-		return 0;
-	default:
-		return acting_apply(acting, id, value);
-	}
+	acting_init(settings, ACT_LINK, "link", "linked");
 }
 
-static const struct option_table link_table = {
-	.command = "twinfs link",
-	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
-	.summary = "Replaces each redundant copy by a hard link to the kept copy. Its path leads "
-		   "to the content at every moment, and both files are compared again, byte by "
-		   "byte, before the copy is removed. Linked files share the owner, mode and times "
-		   "of the kept copy; a write to one changes all.",
-	.options = {acting_options, link_options, filter_options, keep_option, rule_options,
-		    scan_options, walk_options, files_option, index_option, message_options},
-	.apply = link_apply,
+const struct command link_command = {
+	.options = {.command = "twinfs link",
+		    .usage = {"SOURCE|FILE...", "MOUNTPOINT"},
+		    .summary = "Replaces each redundant copy by a hard link to the kept copy. Its "
+			       "path leads to the content at every moment, and both files are "
+			       "compared again, byte by byte, before the copy is removed. Linked "
+			       "files share the owner, mode and times of the kept copy; a write to "
+			       "one changes all.",
+		    .options = {acting_options, link_options, filter_options, keep_option,
+				rule_options, scan_options, walk_options, files_option,
+				index_option, message_options}},
+	.settings_bytes = sizeof(struct acting),
+	.init = init_link,
+	.deinit = acting_free,
+	.find_fault = acting_fault,
+	.run = acting_run,
 };
-
-enum twinfs_exit cmd_link(int argc, char *argv[])
-{
-	CLEANUP_ACTING struct acting acting;
-
-	acting_init(&acting, ACT_LINK, "link", "linked");
-	return acting_main(&acting, &link_table, argc, argv);
-}
 
 /* ---- move ------------------------------------------------------------------------------------ */
-
-static const struct option_table move_table = {
-	.command = "twinfs move",
-	.usage = {"SOURCE|FILE... FOLDER", "MOUNTPOINT FOLDER"},
-	.summary =
-		"Moves redundant copies into FOLDER, with the paths that they have in "
-		"redundant/ of a view. Each copy is compared with the kept copy again first. "
-		"FOLDER must be outside of all sources. Existing files in it are never replaced.",
-	.options = {acting_options, folders_option, filter_options, keep_option, rule_options,
-		    scan_options, walk_options, files_option, index_option, message_options},
-	.apply = acting_apply,
-};
 
 /* Makes the path of the folder absolute and resolves its symlinks. Returns 0 or -ENOENT, logged. */
 static int find_folder(const char *given, char **folder)
@@ -840,32 +759,48 @@ static int find_folder(const char *given, char **folder)
 }
 
 /* Returns what is wrong with the number of operands, or NULL. A plan names its sources itself. */
-static const char *find_fault(const struct acting *acting, int operand_count)
+static const char *find_move_fault(const void *settings, char *const *operands, size_t count)
 {
-	bool named = acting->plan_file || acting->common.index.names_from;
+	const struct acting *acting = settings;
+	bool named = acting->plan_file || acting->selection.common.index.names_from;
 
-	if (operand_count == 0)
-		return "no FOLDER given";
-	return operand_count == 1 && !named
-		       ? "no SOURCE or no FOLDER given; the FOLDER is the last operand"
-		       : NULL;
+	(void)operands;
+	return count == 1 && !named ? "no SOURCE or no FOLDER given; the FOLDER is the last operand"
+				    : NULL;
 }
 
-enum twinfs_exit cmd_move(int argc, char *argv[])
+static enum twinfs_exit run_move(void *settings, char **operands, size_t count)
 {
-	CLEANUP_ACTING struct acting acting;
+	struct acting *acting = settings;
 	AUTO_FREE char *folder = NULL;
-	int operands;
-	int r;
 
-	acting_init(&acting, ACT_MOVE, "move", "moved");
-	r = options_parse(&move_table, argc, argv, &acting, &operands);
-	if (r == 0)
-		r = usage_check(&move_table, find_fault(&acting, argc - operands));
-	if (r != 0)
-		return options_exit(r);
-	if (find_folder(argv[argc - 1], &folder) < 0)
+	if (find_folder(operands[--count], &folder) < 0)
 		return TWINFS_EXIT_FAILED;
-	acting.act.destination = folder;
-	return acting_run(&acting, &move_table, argv + operands, (size_t)(argc - operands - 1));
+	if (usage_check(&move_command.options, acting_fault(acting, operands, count)) < 0)
+		return TWINFS_EXIT_USAGE;
+	acting->act.destination = folder;
+	return acting_run(acting, operands, count);
 }
+
+static void init_move(void *settings)
+{
+	acting_init(settings, ACT_MOVE, "move", "moved");
+}
+
+const struct command move_command = {
+	.options = {.command = "twinfs move",
+		    .usage = {"SOURCE|FILE... FOLDER", "MOUNTPOINT FOLDER"},
+		    .summary = "Moves redundant copies into FOLDER, with the paths that they have "
+			       "in redundant/ of a view. Each copy is compared with the kept copy "
+			       "again first. FOLDER must be outside of all sources. Existing files "
+			       "in it are never replaced.",
+		    .options = {acting_options, folders_option, filter_options, keep_option,
+				rule_options, scan_options, walk_options, files_option,
+				index_option, message_options}},
+	.settings_bytes = sizeof(struct acting),
+	.init = init_move,
+	.deinit = acting_free,
+	.lacks_operand = "no FOLDER given",
+	.find_fault = find_move_fault,
+	.run = run_move,
+};

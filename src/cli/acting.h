@@ -12,18 +12,13 @@
 #include "base/attributes.h"
 #include "base/numbers.h"
 #include "choose/report.h"
-#include "cli/common_options.h"
 #include "cli/current_index.h"
 #include "cli/selection.h"
 #include "twinfs/exit.h"
 
-/* The first id of the options of a single command, above those of acting_options. */
-#define OPTION_ID_ACT (OPTION_ID_OWN + 20)
-
+/* The settings of an act; those of a command begin with it. */
 struct acting {
-	struct common_settings common;
-	struct rule_settings rules;
-	struct filter_settings filters;
+	struct selection_settings selection;
 	struct act_settings act; /* kind, destination and further options */
 	enum report_format format; /* of --dry-run */
 	bool format_given;
@@ -41,14 +36,12 @@ struct acting {
 extern const struct option_spec acting_options[];
 extern const struct option_spec folders_option[]; /* of remove and move */
 
+/* Sets what is not zero at first. */
 void acting_init(struct acting *acting, enum act_kind kind, const char *verb, const char *done);
-void acting_deinit(struct acting *acting);
-#define CLEANUP_ACTING CLEANUP(acting_deinit)
 
-/* Applies one of acting_options, filter_options, rule_options or the common options. The results
- * are those of the apply function of struct option_table. The context is a struct acting.
- */
-MUST_CHECK int acting_apply(void *context, int id, const char *value);
+/* The functions of struct command, for settings that begin with a struct acting. */
+void acting_free(void *acting);
+const char *acting_fault(const void *acting, char *const *operands, size_t operand_count);
 
 /* Returns what the command acts upon, in a message: "copy" or "folder", or the plural. */
 static inline const char *acting_noun(const struct acting *acting, uint64_t count)
@@ -57,17 +50,8 @@ static inline const char *acting_noun(const struct acting *acting, uint64_t coun
 			       : plural(count, "copy", "copies");
 }
 
-/* Returns what is wrong with the command line, or NULL. */
-const char *acting_fault(const struct acting *acting, char *const *operands, size_t operand_count);
-
 /* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status. */
-enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
-			    char *const *operands, size_t count);
-
-/* Parses a command line whose only operands are SOURCE... or MOUNTPOINT, and runs the command.
- * Returns the exit status. */
-enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,
-			     char *argv[]);
+enum twinfs_exit acting_run(void *acting, char **operands, size_t count);
 
 /* ---- the act --------------------------------------------------------------------------------- */
 

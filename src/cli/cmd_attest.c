@@ -22,10 +22,6 @@
 #include "index/scan_settings.h"
 #include "scan/index_folder.h"
 
-enum {
-	OPT_OUTPUT = OPTION_ID_OWN,
-};
-
 struct attest_settings {
 	struct common_settings common;
 	const char *file; /* the keep list */
@@ -40,33 +36,10 @@ static const struct option_spec attest_options[] = {
 		.argument = "DIR",
 		.help = "folder to write attested-HOST.jsonl to; an earlier one is replaced when "
 			"the new one is complete",
-		.id = OPT_OUTPUT,
+		.at = offsetof(struct attest_settings, output),
 		.expects = "a folder",
 	},
 	{0},
-};
-
-static int attest_apply(void *context, int id, const char *value)
-{
-	struct attest_settings *settings = context;
-
-	if (id != OPT_OUTPUT)
-		return common_apply(&settings->common, id, value);
-	settings->output = value;
-	return *value != '\0' ? 0 : -EINVAL;
-}
-
-static const struct option_table attest_table = {
-	.command = "twinfs attest",
-	.usage = {"KEEP-LIST [SOURCE...]", "KEEP-LIST MOUNTPOINT"},
-	.summary = "Reads the files of a keep list, which 'twinfs-fleet plan' made for this "
-		   "machine, from the disk, and attests which of their contents are there. Other "
-		   "machines need the attestation for 'twinfs remove --attested'. For 14 days, "
-		   "'twinfs remove --attested' removes none of these contents here. The sources "
-		   "are those of the inventory. Without them, the index of the inventory is found. "
-		   "The index is not changed.",
-	.options = {attest_options, index_option, message_options},
-	.apply = attest_apply,
 };
 
 /* What the command works on. */
@@ -263,16 +236,18 @@ static int attest(struct attest_run *run, char *const *sources, size_t count)
 	return run->results ? promise_and_read(run) : -ENOMEM;
 }
 
-static enum twinfs_exit attest_and_close(const struct attest_settings *settings,
-					 char *const *sources, size_t count)
+/* The first operand is the keep list, the others are sources. */
+static enum twinfs_exit run_attest(void *context, char **operands, size_t count)
 {
+	struct attest_settings *settings = context;
 	struct attest_run run = {.settings = settings, .file.fd = -1};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 	int r;
 
+	settings->file = operands[0];
 	interrupt_watch();
 	interrupt_guard(true);
-	r = attest(&run, sources, count);
+	r = attest(&run, operands + 1, count - 1);
 	if (r == 0)
 		status = conclude(&run);
 	else if (r == -EINTR)
@@ -286,25 +261,28 @@ static enum twinfs_exit attest_and_close(const struct attest_settings *settings,
 	return status;
 }
 
-enum twinfs_exit cmd_attest(int argc, char *argv[])
+static const char *find_attest_fault(const void *context, char *const *operands, size_t count)
 {
-	struct attest_settings settings = {.file = NULL};
-	const char *fault;
-	enum twinfs_exit status;
-	int operands, r;
+	const struct attest_settings *settings = context;
 
-	common_settings_init(&settings.common);
-	r = options_parse(&attest_table, argc, argv, &settings, &operands);
-	if (r == 0) {
-		fault = operands == argc  ? "no KEEP-LIST given"
-			: settings.output ? NULL
-					  : "no --output=DIR given";
-		r = usage_check(&attest_table, fault);
-	}
-	settings.file = r == 0 ? argv[operands] : NULL;
-	status = r != 0 ? options_exit(r)
-			: attest_and_close(&settings, argv + operands + 1,
-					   (size_t)(argc - operands - 1));
-	common_settings_deinit(&settings.common);
-	return status;
+	(void)operands;
+	(void)count;
+	return settings->output ? NULL : "no --output=DIR given";
 }
+
+const struct command attest_command = {
+	.options = {.command = "twinfs attest",
+		    .usage = {"KEEP-LIST [SOURCE...]", "KEEP-LIST MOUNTPOINT"},
+		    .summary = "Reads the files of a keep list, which 'twinfs-fleet plan' made for "
+			       "this machine, from the disk, and attests which of their contents "
+			       "are there. Other machines need the attestation for 'twinfs remove "
+			       "--attested'. For 14 days, 'twinfs remove --attested' removes none "
+			       "of these contents here. The sources are those of the inventory. "
+			       "Without them, the index of the inventory is found. The index is "
+			       "not changed.",
+		    .options = {attest_options, index_option, message_options}},
+	.settings_bytes = sizeof(struct attest_settings),
+	.lacks_operand = "no KEEP-LIST given",
+	.find_fault = find_attest_fault,
+	.run = run_attest,
+};

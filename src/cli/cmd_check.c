@@ -498,8 +498,9 @@ static enum twinfs_exit check(struct check_run *checking)
 }
 
 /* Checks the index of the operands, SOURCE... or MOUNTPOINT. */
-static enum twinfs_exit run(struct check_settings *settings, char *const *operands, size_t count)
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
+	struct check_settings *settings = context;
 	struct check_run checking = {.settings = settings,
 				     .printing = {.json = settings->common.json}};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
@@ -515,67 +516,31 @@ static enum twinfs_exit run(struct check_settings *settings, char *const *operan
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-enum {
-	OPT_QUICK = OPTION_ID_OWN,
-	OPT_REPAIR,
-};
-
 static const struct option_spec check_options[] = {
 	{.heading = "Checking"},
 	{
 		.name = "quick",
 		.help = "check only the index itself, names and attributes; read no file",
-		.id = OPT_QUICK,
+		.at = offsetof(struct check_settings, quick),
 	},
 	{
 		.name = "repair",
 		.help = "then bring the index up to date, or rebuild it if it is damaged",
-		.id = OPT_REPAIR,
+		.at = offsetof(struct check_settings, repair),
 	},
 	{0},
 };
 
-static int check_apply(void *context, int id, const char *value)
-{
-	struct check_settings *settings = context;
-
-	switch (id) {
-	case OPT_QUICK:
-		settings->quick = true;
-		return 0;
-	case OPT_REPAIR:
-		settings->repair = true;
-		return 0;
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table check_table = {
-	.command = "twinfs check",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary = "Verifies the index and compares it with the disk: every record, every name, "
-		   "and the bytes of every file that may have a copy. Prints each difference. The "
-		   "index of a mounted view can also be checked.",
-	.options = {check_options, format_option, scan_options, walk_options, index_option,
-		    message_options},
-	.apply = check_apply,
+const struct command check_command = {
+	.options = {.command = "twinfs check",
+		    .usage = {"SOURCE...", "MOUNTPOINT"},
+		    .summary = "Verifies the index and compares it with the disk: every record, "
+			       "every name, and the bytes of every file that may have a copy. "
+			       "Prints each difference. The index of a mounted view can also be "
+			       "checked.",
+		    .options = {check_options, format_option, scan_options, walk_options,
+				index_option, message_options}},
+	.settings_bytes = sizeof(struct check_settings),
+	.lacks_operand = "no SOURCE and no MOUNTPOINT given",
+	.run = run,
 };
-
-enum twinfs_exit cmd_check(int argc, char *argv[])
-{
-	struct check_settings settings = {.quick = false};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&check_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&check_table,
-				operands == argc ? "no SOURCE and no MOUNTPOINT given" : NULL);
-	status = r != 0 ? options_exit(r)
-			: run(&settings, argv + operands, (size_t)(argc - operands));
-	common_settings_deinit(&settings.common);
-	return status;
-}

@@ -490,38 +490,14 @@ struct copies_settings {
 	bool folders; /* print folders of mounted views, not the copies */
 };
 
-enum {
-	OPT_FOLDER = OPTION_ID_OWN + 1, /* after path_options */
-};
-
 static const struct option_spec copies_options[] = {
 	{
 		.name = "folder",
 		.help = "print the folder of the mounted view that shows the file and its copies, "
 			"instead of the copies",
-		.id = OPT_FOLDER,
+		.at = offsetof(struct copies_settings, folders),
 	},
 	{0},
-};
-
-static int copies_apply(void *context, int id, const char *value)
-{
-	struct copies_settings *settings = context;
-
-	if (id != OPT_FOLDER)
-		return path_apply(&settings->path, id, value);
-	settings->folders = true;
-	return 0;
-}
-
-static const struct option_table copies_table = {
-	.command = "twinfs copies",
-	.usage = {"FILE|FOLDER..."},
-	.summary = "Prints the verified copies of the files, and the folders that are equal to the "
-		   "folders, from the indexes that include them. Nothing is scanned. A FILE or "
-		   "FOLDER can also be in a view.",
-	.options = {path_options, copies_options, one_index_option, version_option},
-	.apply = copies_apply,
 };
 
 /* Makes the path of a regular file or folder absolute and resolves its symlinks. Returns 0,
@@ -747,9 +723,9 @@ static int check_kind(struct copies_query *query, bool folders)
 	return -EISDIR;
 }
 
-static enum twinfs_exit query_files(const struct copies_settings *settings, char *const *files,
-				    size_t count)
+static enum twinfs_exit run(void *context, char **files, size_t count)
 {
+	const struct copies_settings *settings = context;
 	struct copies_query *queries = calloc(count + 1, sizeof(*queries));
 	const struct request request = {queries, count, settings->folders};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
@@ -777,17 +753,14 @@ static enum twinfs_exit query_files(const struct copies_settings *settings, char
 	return status;
 }
 
-enum twinfs_exit cmd_copies(int argc, char *argv[])
-{
-	struct copies_settings settings = {.path.ending = PATH_LINES};
-	int operands;
-	int r;
-
-	common_settings_init(&settings.path.common);
-	r = options_parse(&copies_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&copies_table, operands == argc ? "no FILE or FOLDER given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	return query_files(&settings, argv + operands, (size_t)(argc - operands));
-}
+const struct command copies_command = {
+	.options = {.command = "twinfs copies",
+		    .usage = {"FILE|FOLDER..."},
+		    .summary = "Prints the verified copies of the files, and the folders that are "
+			       "equal to the folders, from the indexes that include them. Nothing "
+			       "is scanned. A FILE or FOLDER can also be in a view.",
+		    .options = {path_options, copies_options, one_index_option, version_option}},
+	.settings_bytes = sizeof(struct copies_settings),
+	.lacks_operand = "no FILE or FOLDER given",
+	.run = run,
+};

@@ -16,11 +16,8 @@
 #include "index/source.h"
 #include "scan/source_check.h"
 
-enum {
-	OPT_BY = OPTION_ID_OWN,
-	OPT_IGNORE_SYMLINKS,
-	OPT_FORMAT,
-};
+/* The formats of list that have no groups. */
+#define FORMATS "text|json|jsonl|null"
 
 struct covered_settings {
 	struct common_settings common;
@@ -30,6 +27,17 @@ struct covered_settings {
 	bool uncovered; /* the result: a file is only in the folders */
 };
 
+static int set_format(void *member, const char *word)
+{
+	static const enum report_format formats[] = {REPORT_TEXT, REPORT_JSON, REPORT_JSONL,
+						     REPORT_NULL};
+	int found = options_find_word(FORMATS, word);
+
+	if (found >= 0)
+		*(enum report_format *)member = formats[found];
+	return found < 0 ? found : 0;
+}
+
 static const struct option_spec covered_options[] = {
 	{.heading = "Folders"},
 	{
@@ -37,67 +45,27 @@ static const struct option_spec covered_options[] = {
 		.argument = "DIR",
 		.help = "search the contents in this folder (default: in everything else that the "
 			"index has); can be given more than once",
-		.id = OPT_BY,
+		.at = offsetof(struct covered_settings, missing.given),
+		.set = missing_from_add,
 		.expects = "a directory",
 	},
 	{
 		.name = "ignore-symlinks",
 		.help = "do not print symlinks, whose targets are not compared",
-		.id = OPT_IGNORE_SYMLINKS,
+		.at = offsetof(struct covered_settings, ignore_symlinks),
 	},
 	{.heading = "Output"},
 	{
 		.name = "format",
 		.letter = 'F',
-		.argument = "text|json|jsonl|null",
+		.argument = FORMATS,
 		.help = "text (default, for people), json, jsonl (one name per line) or null "
 			"(paths for xargs -0); see twinfs(5)",
-		.id = OPT_FORMAT,
+		.at = offsetof(struct covered_settings, format),
+		.set = set_format,
 	},
 	{.heading = "Files to scan"},
 	{0},
-};
-
-static int parse_format(const char *word, enum report_format *format)
-{
-	static const char *const words[] = {"text", "json", "jsonl", "null"};
-	static const enum report_format formats[] = {REPORT_TEXT, REPORT_JSON, REPORT_JSONL,
-						     REPORT_NULL};
-	int found = options_find_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	*format = formats[found];
-	return 0;
-}
-
-static int covered_apply(void *context, int id, const char *value)
-{
-	struct covered_settings *settings = context;
-
-	switch (id) {
-	case OPT_BY:
-		return value[0] == '\0'
-			       ? -EINVAL
-			       : text_list_add(&settings->missing.given, value, strlen(value));
-	case OPT_IGNORE_SYMLINKS:
-		settings->ignore_symlinks = true;
-		return 0;
-	case OPT_FORMAT:
-		return parse_format(value, &settings->format);
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table covered_table = {
-	.command = "twinfs covered",
-	.usage = {"FOLDER..."},
-	.summary = "Prints the files in the folders whose content is nowhere else. If all contents "
-		   "are elsewhere, too, prints nothing and exits with status 0; otherwise with "
-		   "status 4.",
-	.options = {covered_options, walk_options, index_option, message_options},
-	.apply = covered_apply,
 };
 
 /* ---- the result --------------------------------------------------------------------------- */
@@ -236,8 +204,9 @@ static int locate(struct covered_settings *settings, const struct current_index 
 	return r;
 }
 
-static enum twinfs_exit cover(struct covered_settings *settings, char *const *folders, size_t count)
+static enum twinfs_exit run(void *context, char **folders, size_t count)
 {
+	struct covered_settings *settings = context;
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	struct index_settings *index_settings = &settings->common.index;
 	struct missing_from *missing = &settings->missing;
@@ -257,20 +226,26 @@ static enum twinfs_exit cover(struct covered_settings *settings, char *const *fo
 								     : status;
 }
 
-enum twinfs_exit cmd_covered(int argc, char *argv[])
+static void init(void *settings)
 {
-	struct covered_settings settings = {.missing.option = "--by"};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&covered_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&covered_table, operands == argc ? "no FOLDER given" : NULL);
-	status = r != 0 ? options_exit(r)
-			: cover(&settings, argv + operands, (size_t)(argc - operands));
-	missing_from_free(&settings.missing);
-	common_settings_deinit(&settings.common);
-	return status;
+	((struct covered_settings *)settings)->missing.option = "--by";
 }
+
+static void deinit(void *settings)
+{
+	missing_from_free(&((struct covered_settings *)settings)->missing);
+}
+
+const struct command covered_command = {
+	.options = {.command = "twinfs covered",
+		    .usage = {"FOLDER..."},
+		    .summary = "Prints the files in the folders whose content is nowhere else. If "
+			       "all contents are elsewhere, too, prints nothing and exits with "
+			       "status 0; otherwise with status 4.",
+		    .options = {covered_options, walk_options, index_option, message_options}},
+	.settings_bytes = sizeof(struct covered_settings),
+	.init = init,
+	.deinit = deinit,
+	.lacks_operand = "no FOLDER given",
+	.run = run,
+};

@@ -20,11 +20,6 @@
 #include "index/query.h"
 #include "partial/partial.h"
 
-enum {
-	OPT_PARTIAL = OPTION_ID_ACT,
-	OPT_MIN_RUN,
-};
-
 /* Default of --partial: blocks of 128 KiB. */
 #define PARTIAL_BLOCK_BITS 17U
 
@@ -39,39 +34,17 @@ enum {
 
 #define BLOCK_EXPECTED "a power of two from 4k to 16M, like 128k"
 
-static const struct option_spec partial_options[] = {
-	{.heading = "Parts of files"},
-	{
-		.name = "partial",
-		.argument = "BLOCK",
-		.can_omit = true,
-		.help = "share equal parts of files that differ: aligned blocks of BLOCK bytes, a "
-			"power of two from 4k to 16M (default: 128k); of files of at least 1 MiB, "
-			"unless --min-size is given",
-		.id = OPT_PARTIAL,
-		.expects = BLOCK_EXPECTED,
-	},
-	{
-		.name = "min-run",
-		.argument = "SIZE",
-		.help = "with --partial: leave out runs of equal blocks that are shorter than "
-			"SIZE, as each run can split the files into more extents (default: 128k)",
-		.id = OPT_MIN_RUN,
-		.expects = SIZE_EXPECTED,
-	},
-	{0},
-};
-
 struct deduping {
-	struct acting acting; /* first, for acting_apply() */
+	struct acting acting;
 	bool is_partial;
 	struct partial_settings partial;
 	bool min_run_given;
 };
 
 /* Parses the argument of --partial, which can be omitted. */
-static int parse_block(const char *text, unsigned int *bits)
+static int set_block(void *member, const char *text)
 {
+	unsigned int *bits = member;
 	uint64_t bytes = UINT64_C(1) << PARTIAL_BLOCK_BITS;
 	int r = text ? size_parse(text, &bytes) : 0;
 
@@ -83,32 +56,31 @@ static int parse_block(const char *text, unsigned int *bits)
 	return *bits < BLOCKS_BITS_MIN || *bits > BLOCKS_BITS_MAX ? -EINVAL : 0;
 }
 
-static int dedupe_apply(void *context, int id, const char *value)
-{
-	struct deduping *deduping = context;
-
-	switch (id) {
-	case OPT_PARTIAL:
-		deduping->is_partial = true;
-		return parse_block(value, &deduping->partial.block_bits);
-	case OPT_MIN_RUN:
-		deduping->min_run_given = true;
-		return size_parse(value, &deduping->partial.min_run);
-	default:
-		return acting_apply(&deduping->acting, id, value);
-	}
-}
-
-static const struct option_table dedupe_table = {
-	.command = "twinfs dedupe",
-	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
-	.summary = "Makes redundant copies share the blocks of the kept copy, on file systems that "
-		   "support it (btrfs, XFS, bcachefs). Every file keeps its own name, times and "
-		   "owner, and can be changed independently. The kernel compares the bytes first. "
-		   "With --partial, equal parts of different files share their blocks, too.",
-	.options = {acting_options, partial_options, filter_options, keep_option, rule_options,
-		    scan_options, walk_options, files_option, index_option, message_options},
-	.apply = dedupe_apply,
+static const struct option_spec partial_options[] = {
+	{.heading = "Parts of files"},
+	{
+		.name = "partial",
+		.argument = "BLOCK",
+		.can_omit = true,
+		.help = "share equal parts of files that differ: aligned blocks of BLOCK bytes, a "
+			"power of two from 4k to 16M (default: 128k); of files of at least 1 MiB, "
+			"unless --min-size is given",
+		.at = offsetof(struct deduping, partial.block_bits),
+		.given = offsetof(struct deduping, is_partial),
+		.set = set_block,
+		.expects = BLOCK_EXPECTED,
+	},
+	{
+		.name = "min-run",
+		.argument = "SIZE",
+		.help = "with --partial: leave out runs of equal blocks that are shorter than "
+			"SIZE, as each run can split the files into more extents (default: 128k)",
+		.at = offsetof(struct deduping, partial.min_run),
+		.given = offsetof(struct deduping, min_run_given),
+		.set = option_set_size,
+		.expects = SIZE_EXPECTED,
+	},
+	{0},
 };
 
 /* ---- parts of files ------------------------------------------------------------------ */
@@ -116,24 +88,24 @@ static const struct option_table dedupe_table = {
 /* Returns whether options select groups or copies, which parts do not have. */
 static bool selects_groups(const struct deduping *deduping)
 {
-	const struct filter *filter = &deduping->acting.filters.filter;
-	const struct rules *rules = &deduping->acting.rules.rules;
+	const struct filter *filter = &deduping->acting.selection.filters.filter;
+	const struct rules *rules = &deduping->acting.selection.rules.rules;
 
 	return rules->keep || rules->protect || rules->only || rules->between_sources ||
 	       rules->include_bundles || rules->break_symlinks ||
-	       filter_settings_by_name(&deduping->acting.filters) || filter->has_newer ||
-	       filter->has_older || deduping->acting.filters.copies_given || filter->same_name ||
-	       filter->top != UINT64_MAX;
+	       filter_settings_by_name(&deduping->acting.selection.filters) || filter->has_newer ||
+	       filter->has_older || deduping->acting.selection.filters.copies_given ||
+	       filter->same_name || filter->top != UINT64_MAX;
 }
 
 /* Returns what is wrong with the command line, or NULL. */
 static const char *find_partial_fault(const struct deduping *deduping, size_t operand_count)
 {
 	const struct acting *acting = &deduping->acting;
-	const char *fault = find_operand_fault(&acting->common.index, operand_count);
+	const char *fault = find_operand_fault(&acting->selection.common.index, operand_count);
 
 	if (!fault)
-		fault = filter_settings_fault(&acting->filters, &acting->common.index);
+		fault = filter_settings_fault(&acting->selection);
 	if (fault)
 		return fault;
 	if (acting->plan_file || acting->log || acting->act.without_leases)
@@ -155,14 +127,14 @@ static const char *find_partial_fault(const struct deduping *deduping, size_t op
 static int prepare_filter(struct deduping *deduping, const struct current_index *index)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct filter_settings *filters = &deduping->acting.filters;
+	struct filter_settings *filters = &deduping->acting.selection.filters;
 	int r = catalog_read_begin(index->catalog, &reader);
 
 	if (r == 0)
 		r = current_index_check_options(index, reader);
 	if (r == 0)
 		r = filter_settings_prepare(filters, index, reader, false);
-	if (!deduping->acting.common.index.min_size_given)
+	if (!deduping->acting.selection.common.index.min_size_given)
 		filters->filter.min_size = PARTIAL_MIN_SIZE;
 	if (r < 0 && r != -EXDEV)
 		log_error("cannot read the index %s: %s", catalog_folder(index->catalog),
@@ -227,7 +199,7 @@ static void print_result(const struct partial *partial, const struct sharing_res
 static void note_parts(const struct deduping *deduping, const struct partial *partial,
 		       const struct current_index *index)
 {
-	const struct filter *filter = &deduping->acting.filters.filter;
+	const struct filter *filter = &deduping->acting.selection.filters.filter;
 	const struct equal_parts left = {
 		.runs = partial->planned.count,
 		.bytes = partial->planned.bytes,
@@ -253,7 +225,7 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 	if (r < 0 && r != -EPIPE && r != -EINTR)
 		log_error("cannot print the runs to share: %s", error_text(r));
 	note_parts(deduping, partial, index);
-	if (r == 0 && !deduping->acting.common.quiet)
+	if (r == 0 && !deduping->acting.selection.common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s of %s would be compared and "
 			 "shared",
 			 number_format(count, partial->planned.count),
@@ -287,7 +259,7 @@ static enum twinfs_exit share(const struct deduping *deduping, struct partial *p
 		log_error("stopped: interrupted; run the command again to continue");
 	else if (r < 0)
 		log_error("stopped: cannot share the blocks: %s", error_text(r));
-	if (!deduping->acting.common.quiet)
+	if (!deduping->acting.selection.common.quiet)
 		print_result(partial, &result);
 	if (result.shared.count > 0 && index_remap(index) < 0)
 		return TWINFS_EXIT_FAILED;
@@ -311,9 +283,9 @@ static enum twinfs_exit dedupe_parts(struct deduping *deduping, struct current_i
 	struct catalog_totals totals = {0};
 	enum twinfs_exit status, done;
 
-	settings->filter = &deduping->acting.filters.filter;
-	settings->progress = common_progress(&deduping->acting.common);
-	settings->disk = deduping->acting.common.index.disk;
+	settings->filter = &deduping->acting.selection.filters.filter;
+	settings->progress = common_progress(&deduping->acting.selection.common);
+	settings->disk = deduping->acting.selection.common.index.disk;
 	settings->sources = index->sources;
 	settings->keeps_hashes = !index->served;
 	explain_view(index);
@@ -331,10 +303,8 @@ static enum twinfs_exit dedupe_parts(struct deduping *deduping, struct current_i
 static enum twinfs_exit run_partial(struct deduping *deduping, char *const *operands, size_t count)
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
-	struct index_settings *settings = &deduping->acting.common.index;
+	struct index_settings *settings = &deduping->acting.selection.common.index;
 
-	if (usage_check(&dedupe_table, find_partial_fault(deduping, count)) < 0)
-		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
 	interrupt_guard(false);
 	settings->names_only = true;
@@ -344,24 +314,49 @@ static enum twinfs_exit run_partial(struct deduping *deduping, char *const *oper
 	return dedupe_parts(deduping, &index);
 }
 
-enum twinfs_exit cmd_dedupe(int argc, char *argv[])
-{
-	struct deduping deduping = {.partial.min_run = PARTIAL_MIN_RUN};
-	enum twinfs_exit status;
-	size_t count;
-	int operands, r;
+/* ---- the command --------------------------------------------------------------------- */
 
-	acting_init(&deduping.acting, ACT_DEDUPE, "dedupe", "deduped");
-	r = options_parse(&dedupe_table, argc, argv, &deduping, &operands);
-	count = (size_t)(argc - operands);
-	if (r == 0 && deduping.min_run_given && !deduping.is_partial)
-		r = usage_check(&dedupe_table, "--min-run needs --partial");
-	if (r != 0)
-		status = options_exit(r);
-	else if (deduping.is_partial)
-		status = run_partial(&deduping, argv + operands, count);
-	else
-		status = acting_run(&deduping.acting, &dedupe_table, argv + operands, count);
-	acting_deinit(&deduping.acting);
-	return status;
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const void *context, char *const *operands, size_t count)
+{
+	const struct deduping *deduping = context;
+
+	if (deduping->is_partial)
+		return find_partial_fault(deduping, count);
+	return deduping->min_run_given ? "--min-run needs --partial"
+				       : acting_fault(&deduping->acting, operands, count);
 }
+
+static enum twinfs_exit run(void *context, char **operands, size_t count)
+{
+	struct deduping *deduping = context;
+
+	return deduping->is_partial ? run_partial(deduping, operands, count)
+				    : acting_run(&deduping->acting, operands, count);
+}
+
+static void init(void *context)
+{
+	struct deduping *deduping = context;
+
+	acting_init(&deduping->acting, ACT_DEDUPE, "dedupe", "deduped");
+	deduping->partial.min_run = PARTIAL_MIN_RUN;
+}
+
+const struct command dedupe_command = {
+	.options = {.command = "twinfs dedupe",
+		    .usage = {"SOURCE|FILE...", "MOUNTPOINT"},
+		    .summary = "Makes redundant copies share the blocks of the kept copy, on file "
+			       "systems that support it (btrfs, XFS, bcachefs). Every file keeps "
+			       "its own name, times and owner, and can be changed independently. "
+			       "The kernel compares the bytes first. With --partial, equal parts "
+			       "of different files share their blocks, too.",
+		    .options = {acting_options, partial_options, filter_options, keep_option,
+				rule_options, scan_options, walk_options, files_option,
+				index_option, message_options}},
+	.settings_bytes = sizeof(struct deduping),
+	.init = init,
+	.deinit = acting_free,
+	.find_fault = find_fault,
+	.run = run,
+};

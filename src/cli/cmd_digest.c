@@ -14,11 +14,6 @@
 #include "fleet/row_set.h"
 #include "index/catalog.h"
 
-enum {
-	OPT_WANTED = OPTION_ID_OWN,
-	OPT_OUTPUT,
-};
-
 struct digest_settings {
 	struct common_settings common;
 	const char *wanted;
@@ -32,7 +27,7 @@ static const struct option_spec digest_options[] = {
 		.argument = "FILE",
 		.help = "list of the files to read, which 'twinfs-fleet wanted' made for this "
 			"machine",
-		.id = OPT_WANTED,
+		.at = offsetof(struct digest_settings, wanted),
 		.expects = "a file",
 	},
 	{
@@ -42,38 +37,10 @@ static const struct option_spec digest_options[] = {
 		.help = "folder to write the digests to; earlier digests of this host in it are "
 			"replaced when the new ones are complete, and are not computed again for "
 			"unchanged files",
-		.id = OPT_OUTPUT,
+		.at = offsetof(struct digest_settings, output),
 		.expects = "a folder",
 	},
 	{0},
-};
-
-static int digest_apply(void *context, int id, const char *value)
-{
-	struct digest_settings *settings = context;
-
-	switch (id) {
-	case OPT_WANTED:
-		settings->wanted = value;
-		return *value != '\0' ? 0 : -EINVAL;
-	case OPT_OUTPUT:
-		settings->output = value;
-		return *value != '\0' ? 0 : -EINVAL;
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table digest_table = {
-	.command = "twinfs digest",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary = "Computes the SHA-256 of the files that other machines possibly have, too, and "
-		   "reads no others. twinfs-fleet compares the digests of several machines. Of "
-		   "equal files, one is read. Digests stay in the index, so that a further call "
-		   "reads changed files only. The names in the index are brought up to date first; "
-		   "the index of a mounted view is brought up to date by that view.",
-	.options = {digest_options, scan_options, walk_options, index_option, message_options},
-	.apply = digest_apply,
 };
 
 /* What the command works on. */
@@ -247,9 +214,9 @@ static enum twinfs_exit update_and_compute(struct digest_run *run, char *const *
 }
 
 /* List and folder are checked before the index is updated, which can take long. */
-static enum twinfs_exit digest(struct digest_settings *settings, char *const *operands,
-			       size_t count)
+static enum twinfs_exit run_digest(void *context, char **operands, size_t count)
 {
+	struct digest_settings *settings = context;
 	struct digest_run run = {.settings = settings};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 	const struct row_set_settings set = {
@@ -274,28 +241,30 @@ static enum twinfs_exit digest(struct digest_settings *settings, char *const *op
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct digest_settings *settings, size_t operand_count)
+static const char *find_digest_fault(const void *context, char *const *operands, size_t count)
 {
+	const struct digest_settings *settings = context;
+
+	(void)operands;
 	if (!settings->wanted)
 		return "no --wanted=FILE given";
 	if (!settings->output)
 		return "no --output=DIR given";
-	return operand_count == 0 ? "no SOURCE and no MOUNTPOINT given" : NULL;
+	return count == 0 ? "no SOURCE and no MOUNTPOINT given" : NULL;
 }
 
-enum twinfs_exit cmd_digest(int argc, char *argv[])
-{
-	struct digest_settings settings = {.wanted = NULL};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&digest_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&digest_table, find_fault(&settings, (size_t)(argc - operands)));
-	status = r != 0 ? options_exit(r)
-			: digest(&settings, argv + operands, (size_t)(argc - operands));
-	common_settings_deinit(&settings.common);
-	return status;
-}
+const struct command digest_command = {
+	.options = {.command = "twinfs digest",
+		    .usage = {"SOURCE...", "MOUNTPOINT"},
+		    .summary = "Computes the SHA-256 of the files that other machines possibly "
+			       "have, too, and reads no others. twinfs-fleet compares the digests "
+			       "of several machines. Of equal files, one is read. Digests stay in "
+			       "the index, so that a further call reads changed files only. The "
+			       "names in the index are brought up to date first; the index of a "
+			       "mounted view is brought up to date by that view.",
+		    .options = {digest_options, scan_options, walk_options, index_option,
+				message_options}},
+	.settings_bytes = sizeof(struct digest_settings),
+	.find_fault = find_digest_fault,
+	.run = run_digest,
+};

@@ -298,10 +298,6 @@ void doctor_examine_machine(struct doctor *doctor)
 /* Timeout for a file system to answer. A file system that takes longer counts as hung. */
 #define ANSWER_TIMEOUT_MS 2000
 
-enum {
-	OPT_MOUNT_POINT = OPTION_ID_OWN,
-};
-
 struct doctor_settings {
 	struct common_settings common;
 	const char *mount_point; /* NULL: not given */
@@ -314,30 +310,10 @@ static const struct option_spec doctor_options[] = {
 		.letter = 'm',
 		.argument = "DIR",
 		.help = "directory to mount on, even if it is not empty",
-		.id = OPT_MOUNT_POINT,
+		.at = offsetof(struct doctor_settings, mount_point),
+		.set = option_set_text,
 	},
 	{0},
-};
-
-static int doctor_apply(void *context, int id, const char *value)
-{
-	struct doctor_settings *settings = context;
-
-	if (id != OPT_MOUNT_POINT)
-		return common_apply(&settings->common, id, value);
-	settings->mount_point = value;
-	return 0;
-}
-
-static const struct option_table doctor_table = {
-	.command = "twinfs doctor",
-	.usage = {"[SOURCE...] [MOUNTPOINT]"},
-	.summary = "Finds what prevents a view of these sources at this mount point, or makes it "
-		   "slower, whether dedupe can share blocks in them, and the remedies. Changes "
-		   "nothing. A missing or empty directory, or one with a view mounted on it, "
-		   "counts as a mount point.",
-	.options = {doctor_options, format_option, index_option, version_option},
-	.apply = doctor_apply,
 };
 
 static void doctor_deinit(struct doctor *doctor)
@@ -427,28 +403,34 @@ static int examine(struct doctor *doctor, char **given, size_t count)
 	return 0;
 }
 
-enum twinfs_exit cmd_doctor(int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
-	CLEANUP(doctor_deinit) struct doctor doctor = {.index = NULL};
-	struct doctor_settings settings = {.mount_point = NULL};
+	const struct doctor_settings *settings = context;
+	CLEANUP(doctor_deinit) struct doctor doctor = {.index = settings->common.index.folder};
 	CLEANUP_OUTPUT struct output output;
-	int operands;
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	common_settings_init(&settings.common);
-	r = options_parse(&doctor_table, argc, argv, &settings, &operands);
-	if (r != 0)
-		return options_exit(r);
-	doctor.index = settings.common.index.folder;
-	r = examine(&doctor, argv + operands, (size_t)(argc - operands));
-	if (settings.mount_point)
-		doctor_examine_mount_point(&doctor, settings.mount_point);
+	r = examine(&doctor, operands, count);
+	if (settings->mount_point)
+		doctor_examine_mount_point(&doctor, settings->mount_point);
 	if (r == 0)
-		r = findings_print(&doctor.findings, &output, settings.common.json);
+		r = findings_print(&doctor.findings, &output, settings->common.json);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot write the findings: %s", error_text(r));
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	return doctor.findings.problems > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
+
+const struct command doctor_command = {
+	.options = {.command = "twinfs doctor",
+		    .usage = {"[SOURCE...] [MOUNTPOINT]"},
+		    .summary = "Finds what prevents a view of these sources at this mount point, "
+			       "or makes it slower, whether dedupe can share blocks in them, and "
+			       "the remedies. Changes nothing. A missing or empty directory, or "
+			       "one with a view mounted on it, counts as a mount point.",
+		    .options = {doctor_options, format_option, index_option, version_option}},
+	.settings_bytes = sizeof(struct doctor_settings),
+	.run = run,
+};

@@ -14,16 +14,17 @@
 #include "index/catalog.h"
 #include "scan/source_check.h"
 
-enum {
-	OPT_HOST = OPTION_ID_OWN,
-	OPT_OUTPUT,
-};
-
 struct export_settings {
 	struct common_settings common;
 	const char *host;
 	const char *output;
 };
+
+static int set_host(void *member, const char *value)
+{
+	*(const char **)member = value;
+	return host_name_is_valid(value) ? 0 : -EINVAL;
+}
 
 static const struct option_spec export_options[] = {
 	{.heading = "Inventory"},
@@ -32,7 +33,8 @@ static const struct option_spec export_options[] = {
 		.argument = "NAME",
 		.help = "name of this machine in the fleet: letters, digits, dots, underscores "
 			"and hyphens",
-		.id = OPT_HOST,
+		.at = offsetof(struct export_settings, host),
+		.set = set_host,
 		.expects = HOST_NAME_RULE,
 	},
 	{
@@ -41,39 +43,10 @@ static const struct option_spec export_options[] = {
 		.argument = "DIR",
 		.help = "folder to write the inventory to; an earlier inventory of this host in it "
 			"is replaced when the new one is complete",
-		.id = OPT_OUTPUT,
+		.at = offsetof(struct export_settings, output),
 		.expects = "a folder",
 	},
 	{0},
-};
-
-static int export_apply(void *context, int id, const char *value)
-{
-	struct export_settings *settings = context;
-
-	switch (id) {
-	case OPT_HOST:
-		settings->host = value;
-		return host_name_is_valid(value) ? 0 : -EINVAL;
-	case OPT_OUTPUT:
-		settings->output = value;
-		return *value != '\0' ? 0 : -EINVAL;
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table export_table = {
-	.command = "twinfs export",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary =
-		"Writes an inventory of this machine: the names, sizes and times of all regular "
-		"files in the sources, and which of them are equal. twinfs-fleet compares the "
-		"inventories of several machines. The index is brought up to date first; the index "
-		"of a mounted view is brought up to date by that view.",
-	.options = {export_options, scan_options, walk_options, index_option, no_scan_option,
-		    message_options},
-	.apply = export_apply,
 };
 
 /* Logs why the inventory could not be made, unless the user interrupted it. */
@@ -130,9 +103,9 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 }
 
 /* The folder is checked before the index is updated, which can take long. */
-static enum twinfs_exit make_inventory(const struct export_settings *settings,
-				       char *const *operands, size_t count)
+static enum twinfs_exit run_export(void *context, char **operands, size_t count)
 {
+	const struct export_settings *settings = context;
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	CLEANUP_ROW_SET struct row_set set;
 	const struct row_set_settings set_settings = {
@@ -151,32 +124,32 @@ static enum twinfs_exit make_inventory(const struct export_settings *settings,
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct export_settings *settings, size_t operand_count)
+static const char *find_export_fault(const void *context, char *const *operands, size_t count)
 {
+	const struct export_settings *settings = context;
 	const struct index_settings *index = &settings->common.index;
 
+	(void)operands;
 	if (!settings->host)
 		return "no --host=NAME given";
 	if (!settings->output)
 		return "no --output=DIR given";
-	if (operand_count == 0 && !index->no_scan)
+	if (count == 0 && !index->no_scan)
 		return "no SOURCE and no MOUNTPOINT given";
-	return find_source_fault(index, operand_count);
+	return find_source_fault(index, count);
 }
 
-enum twinfs_exit cmd_export(int argc, char *argv[])
-{
-	struct export_settings settings = {.host = NULL};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&export_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&export_table, find_fault(&settings, (size_t)(argc - operands)));
-	status = r != 0 ? options_exit(r)
-			: make_inventory(&settings, argv + operands, (size_t)(argc - operands));
-	common_settings_deinit(&settings.common);
-	return status;
-}
+const struct command export_command = {
+	.options = {.command = "twinfs export",
+		    .usage = {"SOURCE...", "MOUNTPOINT"},
+		    .summary = "Writes an inventory of this machine: the names, sizes and times of "
+			       "all regular files in the sources, and which of them are equal. "
+			       "twinfs-fleet compares the inventories of several machines. The "
+			       "index is brought up to date first; the index of a mounted view is "
+			       "brought up to date by that view.",
+		    .options = {export_options, scan_options, walk_options, index_option,
+				no_scan_option, message_options}},
+	.settings_bytes = sizeof(struct export_settings),
+	.find_fault = find_export_fault,
+	.run = run_export,
+};

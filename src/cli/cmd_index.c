@@ -17,11 +17,7 @@
 #include "row/json_text.h"
 #include "scan/index_folder.h"
 
-enum {
-	OPT_FORGET = OPTION_ID_OWN,
-};
-
-struct index_command {
+struct index_command_settings {
 	struct common_settings common;
 	bool forgets;
 };
@@ -32,29 +28,9 @@ static const struct option_spec index_options[] = {
 		.name = "forget",
 		.help = "remove the indexes, which only makes the next scan of their sources "
 			"slower; an index that is in use stays",
-		.id = OPT_FORGET,
+		.at = offsetof(struct index_command_settings, forgets),
 	},
 	{0},
-};
-
-static int index_apply(void *context, int id, const char *value)
-{
-	struct index_command *command = context;
-
-	if (id != OPT_FORGET)
-		return common_apply(&command->common, id, value);
-	command->forgets = true;
-	return 0;
-}
-
-static const struct option_table index_table = {
-	.command = "twinfs index",
-	.usage = {"[FOLDER...]"},
-	.summary = "Prints the indexes of this user: their sources, their size and the time of "
-		   "their last scan. FOLDER is the folder of an index, or its name in the default "
-		   "folder. Without a FOLDER, prints all indexes in the default folder.",
-	.options = {index_options, format_option, version_option},
-	.apply = index_apply,
 };
 
 /* ---- which indexes ------------------------------------------------------------------------ */
@@ -301,34 +277,38 @@ static enum twinfs_exit forget_indexes(const struct text_list *folders)
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct index_command *command, size_t operand_count)
+static const char *find_fault(const void *context, char *const *operands, size_t count)
 {
-	if (!command->forgets)
+	const struct index_command_settings *settings = context;
+
+	(void)operands;
+	if (!settings->forgets)
 		return NULL;
-	if (operand_count == 0)
+	if (count == 0)
 		return "--forget needs the FOLDER of each index";
-	return command->common.json ? "--forget prints no list: omit --format" : NULL;
+	return settings->common.json ? "--forget prints no list: omit --format" : NULL;
 }
 
-enum twinfs_exit cmd_index(int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
+	const struct index_command_settings *settings = context;
+	struct index_listing listing = {.json = settings->common.json, .given = count > 0};
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
-	struct index_command command = {.forgets = false};
-	struct index_listing listing = {0};
-	size_t count;
-	int operands;
-	int r;
 
-	common_settings_init(&command.common);
-	r = options_parse(&index_table, argc, argv, &command, &operands);
-	count = (size_t)(argc - operands);
-	if (r == 0)
-		r = usage_check(&index_table, find_fault(&command, count));
-	if (r != 0)
-		return options_exit(r);
-	if (find_folders(&folders, argv + operands, count) < 0)
+	if (find_folders(&folders, operands, count) < 0)
 		return TWINFS_EXIT_FAILED;
-	listing.json = command.common.json;
-	listing.given = count > 0;
-	return command.forgets ? forget_indexes(&folders) : print_indexes(&listing, &folders);
+	return settings->forgets ? forget_indexes(&folders) : print_indexes(&listing, &folders);
 }
+
+const struct command index_command = {
+	.options = {.command = "twinfs index",
+		    .usage = {"[FOLDER...]"},
+		    .summary = "Prints the indexes of this user: their sources, their size and the "
+			       "time of their last scan. FOLDER is the folder of an index, or its "
+			       "name in the default folder. Without a FOLDER, prints all indexes "
+			       "in the default folder.",
+		    .options = {index_options, format_option, version_option}},
+	.settings_bytes = sizeof(struct index_command_settings),
+	.find_fault = find_fault,
+	.run = run,
+};

@@ -28,7 +28,7 @@ static int explain_missing(const struct list_request *request, const struct curr
 	if (status != TWINFS_EXIT_COMPLETE)
 		log_warning("the result is incomplete: other files can be missing, too");
 	if (summary->singles == 0 && status == TWINFS_EXIT_COMPLETE)
-		log_info(filter_is_selective(&request->filters->filter)
+		log_info(filter_is_selective(&request->selection->filters.filter)
 				 ? "no selected file is missing"
 				 : "no file is missing");
 	else
@@ -95,7 +95,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		return -EXDEV;
 	}
 	if (r == 0)
-		r = filter_settings_explain(request->filters, index, reader);
+		r = filter_settings_explain(&request->selection->filters, index, reader);
 	if (r < 0)
 		return r;
 	missing_from_distrust(&summary.checked, &left_out);
@@ -128,31 +128,62 @@ static enum twinfs_exit list_print(const struct list_request *request, struct cu
 	return status;
 }
 
-enum {
-	OPT_FORMAT = OPTION_ID_OWN,
-	OPT_REDUNDANT,
-	OPT_SINGLES,
-	OPT_SUMMARY,
-	OPT_MISSING_FROM,
-	OPT_SIMILAR,
-	OPT_EXPLAIN,
-	OPT_SORT,
-	OPT_FOLDERS,
-	OPT_ALL,
-};
-
 /* The argument of --similar if it is omitted. */
 #define SIMILAR_PERCENT_DEFAULT 50
 
 struct list_settings {
-	struct common_settings common;
-	struct rule_settings rules;
+	struct selection_settings selection;
 	struct list_request request;
-	struct filter_settings filters;
 	struct missing_from missing;
 	unsigned int part_count; /* above 1: options that choose the part contradict */
 	bool order_given;
 };
+
+static int set_part(struct list_settings *settings, enum report_part part)
+{
+	settings->part_count += settings->request.report.part != part;
+	settings->request.report.part = part;
+	return 0;
+}
+
+static int set_redundant(void *settings, const char *value)
+{
+	(void)value;
+	return set_part(settings, REPORT_REDUNDANT);
+}
+
+static int set_singles(void *settings, const char *value)
+{
+	(void)value;
+	return set_part(settings, REPORT_SINGLES);
+}
+
+static int set_summary(void *settings, const char *value)
+{
+	(void)value;
+	return set_part(settings, REPORT_SUMMARY);
+}
+
+static int add_missing(void *member, const char *folder)
+{
+	struct list_settings *settings = member;
+
+	(void)set_part(settings, REPORT_MISSING);
+	return missing_from_add(&settings->missing.given, folder);
+}
+
+/* Parses the argument of --similar, which can be omitted. */
+static int set_similar(void *member, const char *text)
+{
+	struct list_settings *settings = member;
+	uint64_t percent = SIMILAR_PERCENT_DEFAULT;
+
+	if (text && (text[strspn(text, "0123456789")] != '\0' ||
+		     number_read(text, strlen(text), &percent) < 0 || percent < 1 || percent > 100))
+		return -EINVAL;
+	settings->request.report.similar_percent = (unsigned int)percent;
+	return set_part(settings, REPORT_SIMILAR);
+}
 
 static const struct option_spec list_options[] = {
 	{.heading = "Output"},
@@ -163,29 +194,29 @@ static const struct option_spec list_options[] = {
 		.help = "text (default, for people), fdupes (one path per line, an empty line "
 			"between groups), json, jsonl (one group per line), csv (one name per "
 			"line) or null (paths for xargs -0); see twinfs(5)",
-		.id = OPT_FORMAT,
+		.at = offsetof(struct list_settings, request.report.format),
 	},
 	{
 		.name = "redundant",
 		.help = "print only the copies that can be removed",
-		.id = OPT_REDUNDANT,
+		.set = set_redundant,
 	},
 	{
 		.name = "folders",
 		.help = "print the groups of equal folders instead: they have the same names of "
 			"the same types, and the files have the same content",
-		.id = OPT_FOLDERS,
+		.at = offsetof(struct list_settings, request.report.folders),
 	},
 	{
 		.name = "all",
 		.help = "with --folders, print also the groups whose folders are in equal folders; "
 			"with --similar, also pairs of folders in each other pair",
-		.id = OPT_ALL,
+		.at = offsetof(struct list_settings, request.report.implied),
 	},
 	{
 		.name = "singles",
 		.help = "print the files that have no copy instead",
-		.id = OPT_SINGLES,
+		.set = set_singles,
 	},
 	{
 		.name = "missing-from",
@@ -193,7 +224,7 @@ static const struct option_spec list_options[] = {
 		.help = "print the files of the sources whose content is in no file of DIR "
 			"instead, "
 			"also if the sources have it several times; can be given more than once",
-		.id = OPT_MISSING_FROM,
+		.set = add_missing,
 		.expects = "a directory",
 	},
 	{
@@ -202,18 +233,18 @@ static const struct option_spec list_options[] = {
 		.can_omit = true,
 		.help = "print pairs of folders instead, of which at least PERCENT of the bytes of "
 			"each are in the other one, too (default: 50)",
-		.id = OPT_SIMILAR,
+		.set = set_similar,
 		.expects = "a number from 1 to 100",
 	},
 	{
 		.name = "summary",
 		.help = "print only the totals",
-		.id = OPT_SUMMARY,
+		.set = set_summary,
 	},
 	{
 		.name = "explain",
 		.help = "state for each name whether it is kept, redundant or spared, and why",
-		.id = OPT_EXPLAIN,
+		.at = offsetof(struct list_settings, request.report.explain),
 	},
 	{
 		.name = "sort",
@@ -221,101 +252,10 @@ static const struct option_spec list_options[] = {
 		.help = "order of the groups: reclaimable (bytes that removing the redundant "
 			"copies would free, most first, the default), size (of one copy), count "
 			"(of copies) or path (of the kept copy)",
-		.id = OPT_SORT,
+		.at = offsetof(struct list_settings, request.report.order),
+		.given = offsetof(struct list_settings, order_given),
 	},
 	{0},
-};
-
-static int set_order(struct list_settings *settings, const char *word)
-{
-	static const char *const words[] = {
-		[REPORT_BY_RECLAIMABLE] = "reclaimable",
-		[REPORT_BY_SIZE] = "size",
-		[REPORT_BY_COUNT] = "count",
-		[REPORT_BY_PATH] = "path",
-	};
-	int found = options_find_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	settings->request.report.order = (enum report_order)found;
-	settings->order_given = true;
-	return 0;
-}
-
-static int set_part(struct list_settings *settings, enum report_part part)
-{
-	settings->part_count += settings->request.report.part != part;
-	settings->request.report.part = part;
-	return 0;
-}
-
-static int add_missing(struct list_settings *settings, const char *folder)
-{
-	if (folder[0] == '\0')
-		return -EINVAL;
-	return text_list_add(&settings->missing.given, folder, strlen(folder));
-}
-
-/* Parses the argument of --similar, which can be omitted. */
-static int set_similar(struct list_settings *settings, const char *text)
-{
-	uint64_t percent = SIMILAR_PERCENT_DEFAULT;
-
-	if (text && (text[strspn(text, "0123456789")] != '\0' ||
-		     number_read(text, strlen(text), &percent) < 0 || percent < 1 || percent > 100))
-		return -EINVAL;
-	settings->request.report.similar_percent = (unsigned int)percent;
-	return set_part(settings, REPORT_SIMILAR);
-}
-
-static int list_apply(void *context, int id, const char *value)
-{
-	struct list_settings *settings = context;
-
-	switch (id) {
-	case OPT_FORMAT:
-		return list_parse_format(value, &settings->request.report.format);
-	case OPT_REDUNDANT:
-		return set_part(settings, REPORT_REDUNDANT);
-	case OPT_SINGLES:
-		return set_part(settings, REPORT_SINGLES);
-	case OPT_SUMMARY:
-		return set_part(settings, REPORT_SUMMARY);
-	case OPT_MISSING_FROM:
-		(void)set_part(settings, REPORT_MISSING);
-		return add_missing(settings, value);
-	case OPT_SIMILAR:
-		return set_similar(settings, value);
-	case OPT_EXPLAIN:
-		settings->request.report.explain = true;
-		return 0;
-	case OPT_SORT:
-		return set_order(settings, value);
-	case OPT_FOLDERS:
-		settings->request.report.folders = true;
-		return 0;
-	case OPT_ALL:
-		settings->request.report.implied = true;
-		return 0;
-	default:
-		if (id >= OPTION_ID_RULES)
-			return rule_apply(&settings->rules, id, value);
-		if (id >= OPTION_ID_FILTERS)
-			return filter_apply(&settings->filters, id, value);
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table list_table = {
-	.command = "twinfs list",
-	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
-	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
-		   "The index is brought up to date first; the index of a mounted view is brought "
-		   "up to date by that view.",
-	.options = {list_options, filter_options, keep_option, rule_options, scan_options,
-		    walk_options, files_option, index_option, no_scan_option, message_options},
-	.apply = list_apply,
 };
 
 static const char *find_folders_fault(const struct list_settings *settings)
@@ -328,7 +268,7 @@ static const char *find_folders_fault(const struct list_settings *settings)
 		return NULL;
 	if (!report_has_groups(report->part))
 		return "--folders prints groups: omit --singles, --missing-from and --similar";
-	if (settings->common.index.names_from)
+	if (settings->selection.common.index.names_from)
 		return "--folders compares whole folders: omit --files0-from";
 	return NULL;
 }
@@ -344,35 +284,35 @@ static bool has_kept_rules(const struct rules *rules)
 static const char *find_similar_fault(const struct list_settings *settings)
 {
 	const struct report *report = &settings->request.report;
-	const struct filter *filter = &settings->filters.filter;
+	const struct filter *filter = &settings->selection.filters.filter;
 
 	if (report->part != REPORT_SIMILAR)
 		return NULL;
 	if (!report_can_pair(report->format))
 		return "--similar needs one of --format=text, json, jsonl, csv and null";
-	if (report->explain || has_kept_rules(&settings->rules.rules))
+	if (report->explain || has_kept_rules(&settings->selection.rules.rules))
 		return "--similar keeps no copy: omit --explain, --keep, --protect, --only and "
 		       "--include-bundles";
 	if (settings->order_given)
 		return "--similar prints the pair with most shared bytes first: omit --sort";
 	if (filter->extensions || filter->has_newer || filter->has_older ||
-	    settings->filters.copies_given || filter->same_name)
+	    settings->selection.filters.copies_given || filter->same_name)
 		return "--similar selects folders: omit --ext, --newer, --older, --copies and "
 		       "--same-name";
-	if (settings->common.index.names_from)
+	if (settings->selection.common.index.names_from)
 		return "--similar compares folders: omit --files0-from";
 	return NULL;
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct list_settings *settings, char *const *operands,
-			      size_t operand_count)
+static const char *find_fault(const void *context, char *const *operands, size_t operand_count)
 {
+	const struct list_settings *settings = context;
 	const struct report *report = &settings->request.report;
-	const char *fault = find_source_fault(&settings->common.index, operand_count);
+	const char *fault = find_source_fault(&settings->selection.common.index, operand_count);
 
 	if (!fault)
-		fault = rule_settings_fault(&settings->rules, operands, operand_count);
+		fault = rule_settings_fault(&settings->selection.rules, operands, operand_count);
 	if (fault)
 		return fault;
 	if (settings->part_count > 1)
@@ -393,15 +333,15 @@ static const char *find_fault(const struct list_settings *settings, char *const 
 	    (report->order == REPORT_BY_RECLAIMABLE || report->order == REPORT_BY_COUNT))
 		return "--singles and --missing-from have no copies to count: sort by size or "
 		       "path";
-	if (!report_has_groups(report->part) &&
-	    (settings->filters.copies_given || settings->filters.filter.same_name))
+	if (!report_has_groups(report->part) && (settings->selection.filters.copies_given ||
+						 settings->selection.filters.filter.same_name))
 		return "--copies and --same-name are for groups: omit --singles and "
 		       "--missing-from";
-	if (report->part == REPORT_MISSING && settings->common.index.names_from)
+	if (report->part == REPORT_MISSING && settings->selection.common.index.names_from)
 		return "--missing-from compares folders: omit --files0-from";
-	if (report->part == REPORT_MISSING && settings->common.index.no_scan)
+	if (report->part == REPORT_MISSING && settings->selection.common.index.no_scan)
 		return "--missing-from needs the present files: omit --no-scan";
-	return filter_settings_fault(&settings->filters, &settings->common.index);
+	return filter_settings_fault(&settings->selection);
 }
 
 static enum twinfs_exit list_missing(struct list_settings *settings, char *const *operands,
@@ -410,9 +350,9 @@ static enum twinfs_exit list_missing(struct list_settings *settings, char *const
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	struct missing_from *missing = &settings->missing;
 
-	settings->common.index.takes_files = false;
+	settings->selection.common.index.takes_files = false;
 	if (missing_from_begin(missing, operands, count) < 0 ||
-	    current_index_open(&index, &settings->common.index, missing->operands.items,
+	    current_index_open(&index, &settings->selection.common.index, missing->operands.items,
 			       missing->operands.count, INDEX_PROOF) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!settings->order_given)
@@ -421,41 +361,50 @@ static enum twinfs_exit list_missing(struct list_settings *settings, char *const
 	return list_print(&settings->request, &index);
 }
 
-static enum twinfs_exit list(struct list_settings *settings, char *const *operands, size_t count)
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	struct list_settings *settings = context;
 
 	if (settings->request.report.part == REPORT_MISSING)
 		return list_missing(settings, operands, count);
 	if (settings->request.report.folders || settings->request.report.part == REPORT_SIMILAR)
-		settings->common.index.takes_files = false;
-	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
+		settings->selection.common.index.takes_files = false;
+	if (current_index_open(&index, &settings->selection.common.index, operands, count,
+			       INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	return list_print(&settings->request, &index);
 }
 
-enum twinfs_exit cmd_list(int argc, char *argv[])
+static void init(void *context)
 {
-	struct list_settings settings = {.missing.option = "--missing-from"};
-	enum twinfs_exit status;
-	int operands;
-	int r;
+	struct list_settings *settings = context;
 
-	common_settings_init(&settings.common);
-	settings.common.index.takes_files = true;
-	rule_settings_init(&settings.rules);
-	filter_settings_init(&settings.filters);
-	settings.request.rules = &settings.rules;
-	settings.request.filters = &settings.filters;
-	r = options_parse(&list_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&list_table,
-				find_fault(&settings, argv + operands, (size_t)(argc - operands)));
-	status = r != 0 ? options_exit(r)
-			: list(&settings, argv + operands, (size_t)(argc - operands));
-	filter_settings_deinit(&settings.filters);
-	missing_from_free(&settings.missing);
-	rule_settings_deinit(&settings.rules);
-	common_settings_deinit(&settings.common);
-	return status;
+	selection_init(&settings->selection);
+	settings->request.selection = &settings->selection;
+	settings->missing.option = "--missing-from";
 }
+
+static void deinit(void *context)
+{
+	struct list_settings *settings = context;
+
+	missing_from_free(&settings->missing);
+	selection_free(&settings->selection);
+}
+
+const struct command list_command = {
+	.options = {.command = "twinfs list",
+		    .usage = {"SOURCE|FILE...", "MOUNTPOINT"},
+		    .summary = "Prints the groups of equal files in the sources, ordered by "
+			       "reclaimable bytes. The index is brought up to date first; the "
+			       "index of a mounted view is brought up to date by that view.",
+		    .options = {list_options, filter_options, keep_option, rule_options,
+				scan_options, walk_options, files_option, index_option,
+				no_scan_option, message_options}},
+	.settings_bytes = sizeof(struct list_settings),
+	.init = init,
+	.deinit = deinit,
+	.find_fault = find_fault,
+	.run = run,
+};

@@ -12,17 +12,11 @@
 #include "row/json_path.h"
 #include "row/json_text.h"
 
-enum {
-	OPT_FORMAT = OPTION_ID_OWN,
-};
-
 enum log_format {
 	LOG_TEXT,
 	LOG_JSON,
 	LOG_JSONL,
 };
-
-static const char *const formats[] = {"text", "json", "jsonl"};
 
 struct log_settings {
 	struct common_settings common;
@@ -37,33 +31,9 @@ static const struct option_spec log_options[] = {
 		.argument = "text|json|jsonl",
 		.help = "output format (default: text, for people); of an ACT, jsonl prints the "
 			"lines of the log",
-		.id = OPT_FORMAT,
+		.at = offsetof(struct log_settings, format),
 	},
 	{0},
-};
-
-static int log_apply(void *context, int id, const char *value)
-{
-	struct log_settings *settings = context;
-	int format;
-
-	if (id != OPT_FORMAT)
-		return common_apply(&settings->common, id, value);
-	format = options_find_word(value, formats, ARRAY_SIZE(formats));
-	if (format < 0)
-		return format;
-	settings->format = (enum log_format)format;
-	return 0;
-}
-
-static const struct option_table log_table = {
-	.command = "twinfs log",
-	.usage = {"[ACT]"},
-	.summary = "Lists the acts (remove, move, link, dedupe and undo) that were done, the last "
-		   "one at the end, or the files of one act. 'twinfs undo ACT' brings these files "
-		   "back.",
-	.options = {log_options, one_index_option, version_option},
-	.apply = log_apply,
 };
 
 /* ---- the list of acts -------------------------------------------------------------------- */
@@ -278,28 +248,33 @@ static enum twinfs_exit print(const struct act_logs *logs, const struct logged_a
 	return logs->incomplete ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-enum twinfs_exit cmd_log(int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
+	const struct log_settings *settings = context;
 	CLEANUP_ACT_LOGS struct act_logs logs = {.count = 0};
-	struct log_settings settings = {.format = LOG_TEXT};
 	const struct logged_act *act = NULL;
-	int operands;
-	int r;
 
-	common_settings_init(&settings.common);
-	r = options_parse(&log_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&log_table, argc - operands > 1 ? "more than one ACT given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	if (act_logs_read(&logs, &settings.common) < 0)
+	if (act_logs_read(&logs, &settings->common) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (operands < argc) {
-		act = act_logs_find(&logs, argv[operands]);
+	if (count > 0) {
+		act = act_logs_find(&logs, operands[0]);
 		if (!act)
 			return TWINFS_EXIT_FAILED;
 	}
-	if (logs.count == 0 && settings.format == LOG_TEXT)
+	if (logs.count == 0 && settings->format == LOG_TEXT)
 		log_info("no act is recorded");
-	return print(&logs, act, settings.format);
+	return print(&logs, act, settings->format);
 }
+
+const struct command log_command = {
+	.options = {.command = "twinfs log",
+		    .usage = {"[ACT]"},
+		    .summary = "Lists the acts (remove, move, link, dedupe and undo) that were "
+			       "done, the last one at the end, or the files of one act. 'twinfs "
+			       "undo ACT' brings these files back.",
+		    .options = {log_options, one_index_option, version_option}},
+	.settings_bytes = sizeof(struct log_settings),
+	.operands_max = 1,
+	.excess_operand = "more than one ACT given",
+	.run = run,
+};

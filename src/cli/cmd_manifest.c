@@ -17,12 +17,6 @@
 #include "index/query.h"
 #include "scan/source_check.h"
 
-enum {
-	OPT_ALL = OPTION_ID_OWN,
-	OPT_OUTPUT,
-	OPT_COMPARE,
-};
-
 struct manifest_settings {
 	struct common_settings common;
 	bool all;
@@ -48,7 +42,7 @@ static const struct option_spec manifest_options[] = {
 		.help = "list every name of the sources with the hash of its content, so that "
 			"'twinfs restore --check' can prove a backup; files without a known hash "
 			"are read",
-		.id = OPT_ALL,
+		.at = offsetof(struct manifest_settings, all),
 	},
 	{
 		.name = "output",
@@ -56,7 +50,7 @@ static const struct option_spec manifest_options[] = {
 		.argument = "FILE",
 		.help = "replace FILE by the manifest when it is complete; with --all, hashes that "
 			"FILE has are not read again",
-		.id = OPT_OUTPUT,
+		.at = offsetof(struct manifest_settings, output),
 		.expects = "a file name",
 	},
 	{
@@ -65,40 +59,10 @@ static const struct option_spec manifest_options[] = {
 		.help = "make no manifest: print the names of the manifest FILE that are affected "
 			"by "
 			"changes since it was made",
-		.id = OPT_COMPARE,
+		.at = offsetof(struct manifest_settings, compare),
 		.expects = "a file name",
 	},
 	{0},
-};
-
-static int manifest_apply(void *context, int id, const char *value)
-{
-	struct manifest_settings *settings = context;
-
-	switch (id) {
-	case OPT_ALL:
-		settings->all = true;
-		return 0;
-	case OPT_OUTPUT:
-		settings->output = value;
-		return *value != '\0' ? 0 : -EINVAL;
-	case OPT_COMPARE:
-		settings->compare = value;
-		return *value != '\0' ? 0 : -EINVAL;
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table manifest_table = {
-	.command = "twinfs manifest",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
-	.summary = "Prints the manifest that 'twinfs restore' needs, besides a copy of uniques/, "
-		   "to rebuild the whole tree: each name that uniques/ leaves out, the file that "
-		   "has its content, and its metadata. The index is brought up to date first; the "
-		   "index of a mounted view is brought up to date by that view.",
-	.options = {manifest_options, scan_options, walk_options, index_option, message_options},
-	.apply = manifest_apply,
 };
 
 /* ---- printing ---------------------------------------------------------------------------- */
@@ -346,7 +310,7 @@ static int prepare(struct manifest_making *making)
 	return settings->output ? use_replaced(making) : 0;
 }
 
-static enum twinfs_exit run(struct manifest_making *making, char *const *operands, size_t count)
+static enum twinfs_exit make(struct manifest_making *making, char *const *operands, size_t count)
 {
 	const struct manifest_settings *settings = making->settings;
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
@@ -358,33 +322,40 @@ static enum twinfs_exit run(struct manifest_making *making, char *const *operand
 				: print_to(making, &index, STDOUT_FILENO);
 }
 
-/* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct manifest_settings *settings, int operand_count)
+static enum twinfs_exit run_manifest(void *settings, char **operands, size_t count)
 {
-	if (operand_count == 0)
-		return "no SOURCE and no MOUNTPOINT given";
+	struct manifest_making making = {.settings = settings, .before = -1};
+	enum twinfs_exit status = make(&making, operands, count);
+
+	known_hashes_free(&making.known);
+	text_list_free(&making.unread);
+	cleanup_close(&making.before);
+	return status;
+}
+
+static const char *find_manifest_fault(const void *context, char *const *operands, size_t count)
+{
+	const struct manifest_settings *settings = context;
+
+	(void)operands;
+	(void)count;
 	return settings->compare && (settings->all || settings->output)
 		       ? "give --compare without --all and --output"
 		       : NULL;
 }
 
-enum twinfs_exit cmd_manifest(int argc, char *argv[])
-{
-	struct manifest_settings settings = {.output = NULL};
-	struct manifest_making making = {.settings = &settings, .before = -1};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&manifest_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&manifest_table, find_fault(&settings, argc - operands));
-	status =
-		r != 0 ? options_exit(r) : run(&making, argv + operands, (size_t)(argc - operands));
-	known_hashes_free(&making.known);
-	text_list_free(&making.unread);
-	cleanup_close(&making.before);
-	common_settings_deinit(&settings.common);
-	return status;
-}
+const struct command manifest_command = {
+	.options = {.command = "twinfs manifest",
+		    .usage = {"SOURCE...", "MOUNTPOINT"},
+		    .summary = "Prints the manifest that 'twinfs restore' needs, besides a copy of "
+			       "uniques/, to rebuild the whole tree: each name that uniques/ "
+			       "leaves out, the file that has its content, and its metadata. The "
+			       "index is brought up to date first; the index of a mounted view is "
+			       "brought up to date by that view.",
+		    .options = {manifest_options, scan_options, walk_options, index_option,
+				message_options}},
+	.settings_bytes = sizeof(struct manifest_settings),
+	.lacks_operand = "no SOURCE and no MOUNTPOINT given",
+	.find_fault = find_manifest_fault,
+	.run = run_manifest,
+};

@@ -23,24 +23,50 @@
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-enum {
-	OPT_FOREGROUND = OPTION_ID_OWN,
-	OPT_DEBUG,
-	OPT_SINGLE_THREADED,
-	OPT_WAIT,
-	OPT_WATCH,
-	OPT_KEEP,
-	OPT_INTERVAL,
-	OPT_RESCAN_INTERVAL,
-	OPT_OPTIONS,
-	OPT_SOURCE,
-	OPT_FAKE,
-	OPT_SLOPPY,
-	OPT_IGNORED,
-};
-
 /* Default time between two rescans of polled sources. */
 #define INTERVAL_MS_DEFAULT 60000
+
+/* Refuses an interval of 0: rescanning without a pause would use the whole machine. */
+static int set_interval(void *member, const char *text)
+{
+	uint64_t *interval_ms = member;
+	int r = duration_parse(text, interval_ms);
+
+	return r == 0 && *interval_ms == 0 ? -EINVAL : r;
+}
+
+static int set_keep(void *member, const char *value)
+{
+	struct mount_settings *settings = member;
+	bool is_default = strcmp(value, "default") == 0;
+
+	/* "default" must be alone */
+	if (settings->keep_given && (is_default || settings->keep.count == 0))
+		return -EINVAL;
+	settings->keep_given = true;
+	return is_default ? 0 : keep_option_apply(&settings->keep, value);
+}
+
+static int set_duration(void *member, const char *text)
+{
+	return duration_parse(text, member);
+}
+
+static int set_debug(void *member, const char *value)
+{
+	struct daemon_settings *settings = member;
+
+	(void)value;
+	log_set_level(LOG_LEVEL_DEBUG);
+	settings->session.debug = true;
+	settings->foreground = true;
+	return 0;
+}
+
+static int add_text(void *member, const char *value)
+{
+	return text_list_add(member, value, strlen(value));
+}
 
 static const struct option_spec mount_options[] = {
 	{.heading = "Following changes"},
@@ -52,14 +78,15 @@ static const struct option_spec mount_options[] = {
 			"watches; the default), inotify (a watch for each directory), fanotify "
 			"(whole file systems, needs root), poll (rescan the sources at intervals) "
 			"or none (only on request, by .twinfs/sync or SIGHUP)",
-		.id = OPT_WATCH,
+		.at = offsetof(struct mount_settings, daemon.watch),
 	},
 	{
 		.name = "interval",
 		.argument = "TIME",
 		.help = "time between two rescans of polled sources: seconds, or a number with s, "
 			"m, h or d (default: 60)",
-		.id = OPT_INTERVAL,
+		.at = offsetof(struct mount_settings, daemon.interval_ms),
+		.set = set_interval,
 		.expects = DURATION_EXPECTED,
 	},
 	{
@@ -67,7 +94,8 @@ static const struct option_spec mount_options[] = {
 		.argument = "TIME",
 		.help = "rescan all sources at this interval, to find changes that the kernel does "
 			"not report, see CAVEATS in twinfs(5) (default: 0, never)",
-		.id = OPT_RESCAN_INTERVAL,
+		.at = offsetof(struct mount_settings, daemon.rescan_ms),
+		.set = set_duration,
 		.expects = DURATION_EXPECTED,
 	},
 	{.heading = "Kept copies"},
@@ -80,7 +108,7 @@ static const struct option_spec mount_options[] = {
 			"tie: " KEEP_RULE_WORDS
 			"; default removes the rules (default: the rules that the "
 			"index has)",
-		.id = OPT_KEEP,
+		.set = set_keep,
 		.expects = KEEP_RULES_EXPECTED "; or the word default alone",
 	},
 	{.heading = "Mounting"},
@@ -88,24 +116,25 @@ static const struct option_spec mount_options[] = {
 		.name = "foreground",
 		.letter = 'f',
 		.help = "stay in the foreground until unmounted or interrupted",
-		.id = OPT_FOREGROUND,
+		.at = offsetof(struct mount_settings, daemon.foreground),
 	},
 	{
 		.name = "debug",
 		.letter = 'd',
 		.help = "print every request of the kernel on stderr; implies --foreground",
-		.id = OPT_DEBUG,
+		.at = offsetof(struct mount_settings, daemon),
+		.set = set_debug,
 	},
 	{
 		.name = "single-thread",
 		.letter = 's',
 		.help = "serve one request at a time",
-		.id = OPT_SINGLE_THREADED,
+		.at = offsetof(struct mount_settings, daemon.session.single_threaded),
 	},
 	{
 		.name = "wait",
 		.help = "return when all files are compared, instead of when the view is mounted",
-		.id = OPT_WAIT,
+		.at = offsetof(struct mount_settings, daemon.wait),
 	},
 	{
 		.name = "source",
@@ -113,7 +142,8 @@ static const struct option_spec mount_options[] = {
 		.help = "a further source, after those before the mount point; for fstab and "
 			"units, "
 			"which name one",
-		.id = OPT_SOURCE,
+		.at = offsetof(struct mount_settings, more_sources),
+		.set = add_text,
 	},
 	{
 		.name = "options",
@@ -122,7 +152,8 @@ static const struct option_spec mount_options[] = {
 		.help = "options as in fstab: NAME or NAME=VALUE for every long option of this "
 			"command, and allow_other, auto_unmount, passthrough, io_uring, nonempty, "
 			"trusted_xattrs and other options of FUSE; \\, is a comma in a value",
-		.id = OPT_OPTIONS,
+		.at = offsetof(struct mount_settings, option_lists),
+		.set = add_text,
 	},
 	{0},
 };
@@ -135,145 +166,52 @@ static const struct option_spec helper_options[] = {
 		.argument = "OPTION[,OPTION]",
 		.help = "options as in fstab: NAME or NAME=VALUE for every long option of 'twinfs "
 			"mount', and options of FUSE",
-		.id = OPT_OPTIONS,
+		.at = offsetof(struct mount_settings, option_lists),
+		.set = add_text,
 	},
 	{
 		.name = "fake",
 		.letter = 'f',
 		.help = "check everything, but do not mount",
-		.id = OPT_FAKE,
+		.at = offsetof(struct mount_settings, fake),
 	},
 	{
 		.name = "sloppy",
 		.letter = 's',
 		.help = "ignore unknown options",
-		.id = OPT_SLOPPY,
+		.at = offsetof(struct mount_settings, sloppy),
 	},
 	{.heading = "Accepted without effect"},
-	{.name = "no-mtab", .letter = 'n', .help = "no mtab is written", .id = OPT_IGNORED},
-	{.name = "verbose", .letter = 'v', .help = "errors are always complete", .id = OPT_IGNORED},
+	{.name = "no-mtab", .letter = 'n', .help = "no mtab is written", .set = option_ignore},
+	{.name = "verbose",
+	 .letter = 'v',
+	 .help = "errors are always complete",
+	 .set = option_ignore},
 	{
 		.name = "read-only",
 		.letter = 'r',
 		.help = "a view is always read-only",
-		.id = OPT_IGNORED,
+		.set = option_ignore,
 	},
 	{.name = "read-write",
 	 .letter = 'w',
 	 .help = "a view is always read-only",
-	 .id = OPT_IGNORED},
+	 .set = option_ignore},
 	{
 		.name = "types",
 		.letter = 't',
 		.argument = "TYPE",
 		.help = "file system type given to mount(8)",
-		.id = OPT_IGNORED,
+		.set = option_ignore,
 	},
 	{
 		.name = "namespace",
 		.letter = 'N',
 		.argument = "NAMESPACE",
 		.help = "mount(8) has already entered the namespace",
-		.id = OPT_IGNORED,
+		.set = option_ignore,
 	},
 	{0},
-};
-
-static int parse_watch(const char *word, enum follower_mode *mode)
-{
-	static const char *const words[] = {
-		[FOLLOW_AUTO] = "auto",         [FOLLOW_INOTIFY] = "inotify",
-		[FOLLOW_FANOTIFY] = "fanotify", [FOLLOW_POLL] = "poll",
-		[FOLLOW_NONE] = "none",
-	};
-	int found = options_find_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	*mode = (enum follower_mode)found;
-	return 0;
-}
-
-/* Refuses an interval of 0: rescanning without a pause would use the whole machine. */
-static int parse_interval(const char *text, uint64_t *interval_ms)
-{
-	int r = duration_parse(text, interval_ms);
-
-	return r == 0 && *interval_ms == 0 ? -EINVAL : r;
-}
-
-static int parse_keep(struct mount_settings *settings, const char *value)
-{
-	bool is_default = strcmp(value, "default") == 0;
-
-	/* "default" must be alone */
-	if (settings->keep_given && (is_default || settings->keep.count == 0))
-		return -EINVAL;
-	settings->keep_given = true;
-	return is_default ? 0 : keep_option_apply(&settings->keep, value);
-}
-
-static int mount_apply(void *context, int id, const char *value)
-{
-	struct mount_settings *settings = context;
-
-	switch (id) {
-	case OPT_DEBUG:
-		log_set_level(LOG_LEVEL_DEBUG);
-		settings->daemon.session.debug = true;
-		settings->daemon.foreground = true;
-		return 0;
-	case OPT_FOREGROUND:
-		settings->daemon.foreground = true;
-		return 0;
-	case OPT_SINGLE_THREADED:
-		settings->daemon.session.single_threaded = true;
-		return 0;
-	case OPT_WAIT:
-		settings->daemon.wait = true;
-		return 0;
-	case OPT_WATCH:
-		return parse_watch(value, &settings->daemon.watch);
-	case OPT_KEEP:
-		return parse_keep(settings, value);
-	case OPT_INTERVAL:
-		return parse_interval(value, &settings->daemon.interval_ms);
-	case OPT_RESCAN_INTERVAL:
-		return duration_parse(value, &settings->daemon.rescan_ms);
-	case OPT_OPTIONS:
-		return text_list_add(&settings->option_lists, value, strlen(value));
-	case OPT_SOURCE:
-		return text_list_add(&settings->more_sources, value, strlen(value));
-	case OPT_FAKE:
-		settings->fake = true;
-		return 0;
-	case OPT_SLOPPY:
-		settings->sloppy = true;
-		return 0;
-	case OPT_IGNORED:
-		return 0;
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-const struct option_table mount_table = {
-	.command = "twinfs mount",
-	.usage = {"SOURCE... MOUNTPOINT"},
-	.summary = "Mounts a read-only view of the verified duplicates in the sources. Files are "
-		   "compared in the background. The word 'mount' can be omitted. Unmount with "
-		   "'twinfs unmount MOUNTPOINT'.",
-	.options = {mount_options, scan_options, walk_options, index_option, message_options},
-	.apply = mount_apply,
-};
-
-const struct option_table mount_helper_table = {
-	.command = "mount.fuse.twinfs",
-	.usage = {"SOURCE MOUNTPOINT"},
-	.summary = "Mounts a view on behalf of mount(8), for an fstab line of type fuse.twinfs. "
-		   "See 'twinfs mount --help' for the options.",
-	.options = {helper_options, version_option},
-	.apply = mount_apply,
 };
 
 /* Applies one item of -o.
@@ -289,7 +227,7 @@ static int apply_item(struct mount_settings *settings, const struct option_table
 
 	/* refuses "-o options=...": it would recurse without end */
 	if (strncmp(item, "options=", strlen("options=")) != 0)
-		r = options_apply_item(&mount_table, item, settings);
+		r = options_apply_item(&mount_command.options, item, settings);
 	if (r != OPTIONS_NOT_MINE)
 		return r;
 	switch (mount_option_classify(item, &reason)) {
@@ -364,33 +302,45 @@ static int apply_list(struct mount_settings *settings, const struct option_table
 	return 0;
 }
 
-int mount_settings_parse(struct mount_settings *settings, const struct option_table *table,
-			 int argc, char *argv[])
+int mount_settings_complete(struct mount_settings *settings, char *const *operands, size_t count)
 {
-	int operands;
-	int r;
+	const struct command *command =
+		settings->is_mount_helper ? &mount_helper_command : &mount_command;
+	const struct option_table *table = &command->options;
+	int r = 0;
 
-	memset(settings, 0, sizeof(*settings));
-	common_settings_init(&settings->common);
-	settings->daemon.interval_ms = INTERVAL_MS_DEFAULT;
-	settings->is_mount_helper = table == &mount_helper_table;
-	r = options_parse(table, argc, argv, settings, &operands);
 	for (size_t i = 0; r == 0 && i < settings->option_lists.count; i++)
 		r = apply_list(settings, table, settings->option_lists.items[i]);
 	if (r != 0)
 		return r;
-	if (argc - operands < 2)
-		return usage_check(table, argc == operands ? "no SOURCE and no MOUNTPOINT given"
-							   : "no MOUNTPOINT given");
-	settings->daemon.mount_point = argv[argc - 1];
-	for (; r == 0 && operands < argc - 1; operands++)
-		r = text_list_add(&settings->sources, argv[operands], strlen(argv[operands]));
+	if (count < 2)
+		return usage_check(table, count == 0 ? "no SOURCE and no MOUNTPOINT given"
+						     : "no MOUNTPOINT given");
+	settings->daemon.mount_point = operands[--count];
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = text_list_add(&settings->sources, operands[i], strlen(operands[i]));
 	return r < 0 ? r : text_list_add_all(&settings->sources, settings->more_sources.items);
 }
 
-void mount_settings_deinit(struct mount_settings *settings)
+static void init_mount(void *context)
 {
-	common_settings_deinit(&settings->common);
+	struct mount_settings *settings = context;
+
+	settings->daemon.interval_ms = INTERVAL_MS_DEFAULT;
+}
+
+static void init_mount_helper(void *context)
+{
+	struct mount_settings *settings = context;
+
+	init_mount(settings);
+	settings->is_mount_helper = true;
+}
+
+static void deinit_mount(void *context)
+{
+	struct mount_settings *settings = context;
+
 	keep_rules_free(&settings->keep);
 	text_list_free(&settings->sources);
 	text_list_free(&settings->more_sources);
@@ -586,8 +536,8 @@ static enum twinfs_exit wait_for_view(const struct mount_settings *settings,
 	return status;
 }
 
-static enum twinfs_exit run(const struct mount_settings *settings, struct indexing *indexing,
-			    const char *mount_point)
+static enum twinfs_exit mount_view(const struct mount_settings *settings, struct indexing *indexing,
+				   const char *mount_point)
 {
 	const dev_t before = mount_point_device(mount_point);
 	struct readiness readiness;
@@ -611,39 +561,53 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 	return daemon_run(&settings->daemon, indexing, mount_point, &readiness);
 }
 
-static enum twinfs_exit mount_from_command_line(const struct option_table *table, int argc,
-						char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
-	CLEANUP(mount_settings_deinit) struct mount_settings settings;
+	struct mount_settings *settings = context;
 	CLEANUP_INDEXING struct indexing indexing = {0};
 	AUTO_FREE char *mount_point = NULL;
-	int r;
+	int r = mount_settings_complete(settings, operands, count);
 
-	r = mount_settings_parse(&settings, table, argc, argv);
 	if (r != 0)
 		return options_exit(r);
-	r = check_sharing(&settings);
+	r = check_sharing(settings);
 	if (r == 0)
-		r = check_prerequisites(&settings);
+		r = check_prerequisites(settings);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
-	r = indexing_locate(&indexing, &settings.common.index, settings.sources.items,
-			    settings.sources.count);
+	r = indexing_locate(&indexing, &settings->common.index, settings->sources.items,
+			    settings->sources.count);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
-	r = find_mount_point(&settings, &mount_point);
+	r = find_mount_point(settings, &mount_point);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
-	indexing.given_keep = settings.keep_given ? &settings.keep : NULL;
-	return run(&settings, &indexing, mount_point);
+	indexing.given_keep = settings->keep_given ? &settings->keep : NULL;
+	return mount_view(settings, &indexing, mount_point);
 }
 
-enum twinfs_exit cmd_mount(int argc, char *argv[])
-{
-	return mount_from_command_line(&mount_table, argc, argv);
-}
+const struct command mount_command = {
+	.options = {.command = "twinfs mount",
+		    .usage = {"SOURCE... MOUNTPOINT"},
+		    .summary = "Mounts a read-only view of the verified duplicates in the sources. "
+			       "Files are compared in the background. The word 'mount' can be "
+			       "omitted. Unmount with 'twinfs unmount MOUNTPOINT'.",
+		    .options = {mount_options, scan_options, walk_options, index_option,
+				message_options}},
+	.settings_bytes = sizeof(struct mount_settings),
+	.init = init_mount,
+	.deinit = deinit_mount,
+	.run = run,
+};
 
-enum twinfs_exit cmd_mount_helper(int argc, char *argv[])
-{
-	return mount_from_command_line(&mount_helper_table, argc, argv);
-}
+const struct command mount_helper_command = {
+	.options = {.command = "mount.fuse.twinfs",
+		    .usage = {"SOURCE MOUNTPOINT"},
+		    .summary = "Mounts a view on behalf of mount(8), for an fstab line of type "
+			       "fuse.twinfs. See 'twinfs mount --help' for the options.",
+		    .options = {helper_options, version_option}},
+	.settings_bytes = sizeof(struct mount_settings),
+	.init = init_mount_helper,
+	.deinit = deinit_mount,
+	.run = run,
+};

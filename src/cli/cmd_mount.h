@@ -29,16 +29,9 @@ struct mount_settings {
 	struct text_list more_sources; /* of --source */
 };
 
-extern const struct option_table mount_table; /* twinfs mount */
-extern const struct option_table mount_helper_table; /* mount.fuse.twinfs */
-
-/* Parses a command line of either table. Returns 0, or a result of options_parse(). Failures other
- * than -ENOMEM are logged.
- */
-MUST_CHECK int mount_settings_parse(struct mount_settings *settings,
-				    const struct option_table *table, int argc, char *argv[]);
-
-/* Frees the settings, also after a parse that failed. */
-void mount_settings_deinit(struct mount_settings *settings);
+/* Applies the items of -o, after the command line was parsed, and takes the operands. Returns 0, or
+ * a result of options_parse(). Failures other than -ENOMEM are logged. */
+MUST_CHECK int mount_settings_complete(struct mount_settings *settings, char *const *operands,
+				       size_t count);
 
 #endif

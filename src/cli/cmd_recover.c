@@ -14,11 +14,6 @@
 #include "cli/common_options.h"
 #include "scan/index_folder.h"
 
-enum {
-	OPT_GIVE_UP = OPTION_ID_OWN,
-	OPT_YES,
-};
-
 struct recover_request {
 	struct common_settings common;
 	bool gives_up;
@@ -31,39 +26,15 @@ static const struct option_spec recover_options[] = {
 		.name = "give-up",
 		.help = "end the interrupted acts that wait for a disk or file that will not "
 			"return; names each file that they possibly left elsewhere",
-		.id = OPT_GIVE_UP,
+		.at = offsetof(struct recover_request, gives_up),
 	},
 	{
 		.name = "yes",
 		.letter = 'y',
 		.help = "with --give-up: do not ask; required if standard input is no terminal",
-		.id = OPT_YES,
+		.at = offsetof(struct recover_request, yes),
 	},
 	{0},
-};
-
-static int recover_apply(void *context, int id, const char *value)
-{
-	struct recover_request *request = context;
-
-	if (id == OPT_GIVE_UP)
-		request->gives_up = true;
-	else if (id == OPT_YES)
-		request->yes = true;
-	else
-		return common_apply(&request->common, id, value);
-	return 0;
-}
-
-static const struct option_table recover_table = {
-	.command = "twinfs recover",
-	.summary =
-		"Restores the names of files whose act (remove, move, link or dedupe) was "
-		"interrupted by a power failure or a signal. scan, mount, log, undo and the acts "
-		"also do this when they start. recover does only this, for all indexes or for "
-		"the one given with --index.",
-	.options = {recover_options, one_index_option, version_option},
-	.apply = recover_apply,
 };
 
 /* The sum of the results of all indexes. */
@@ -160,10 +131,12 @@ static enum twinfs_exit report(const struct recovered *recovered)
 							   : TWINFS_EXIT_COMPLETE;
 }
 
-static const char *find_fault(const struct recover_request *request, bool has_operands)
+static const char *find_fault(const void *context, char *const *operands, size_t count)
 {
-	if (has_operands)
-		return "no operands expected";
+	const struct recover_request *request = context;
+
+	(void)operands;
+	(void)count;
 	if (request->yes && !request->gives_up)
 		return "--yes is only possible with --give-up";
 	if (request->gives_up && !request->yes && !isatty(STDIN_FILENO))
@@ -172,28 +145,22 @@ static const char *find_fault(const struct recover_request *request, bool has_op
 	return NULL;
 }
 
-enum twinfs_exit cmd_recover(int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
 	static const struct recovery_wish naming = {.give_up = name_left};
 	static const struct recovery_wish giving_up = {.give_up = give_up, .is_quiet = true};
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
-	struct recover_request request = {.yes = false};
+	const struct recover_request *request = context;
 	struct recovered recovered = {0};
-	int operands;
-	int r;
 
-	common_settings_init(&request.common);
-	r = options_parse(&recover_table, argc, argv, &request, &operands);
-	if (r == 0)
-		r = usage_check(&recover_table, find_fault(&request, operands < argc));
-	if (r != 0)
-		return options_exit(r);
-	if (index_folders_chosen(request.common.index.folder, &folders) < 0)
+	(void)operands;
+	(void)count;
+	if (index_folders_chosen(request->common.index.folder, &folders) < 0)
 		return TWINFS_EXIT_FAILED;
-	recover_all(&folders, request.gives_up ? &naming : NULL, &recovered);
-	if (!request.gives_up || recovered.left == 0)
+	recover_all(&folders, request->gives_up ? &naming : NULL, &recovered);
+	if (!request->gives_up || recovered.left == 0)
 		return report(&recovered);
-	if (!confirm(&request, recovered.left)) {
+	if (!confirm(request, recovered.left)) {
 		log_info("nothing was given up");
 		return TWINFS_EXIT_INCOMPLETE;
 	}
@@ -201,3 +168,17 @@ enum twinfs_exit cmd_recover(int argc, char *argv[])
 	recover_all(&folders, &giving_up, &recovered);
 	return report(&recovered);
 }
+
+const struct command recover_command = {
+	.options = {.command = "twinfs recover",
+		    .summary = "Restores the names of files whose act (remove, move, link or "
+			       "dedupe) was interrupted by a power failure or a signal. scan, "
+			       "mount, log, undo and the acts also do this when they start. "
+			       "recover does only this, for all indexes or for the one given with "
+			       "--index.",
+		    .options = {recover_options, one_index_option, version_option}},
+	.settings_bytes = sizeof(struct recover_request),
+	.excess_operand = "no operands expected",
+	.find_fault = find_fault,
+	.run = run,
+};

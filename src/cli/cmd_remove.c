@@ -56,11 +56,6 @@ struct attested_settings {
 	uint64_t max_age_s; /* 0: not given */
 };
 
-/* Runs the command for its operands, SOURCE... or MOUNTPOINT; without operands, for the sources of
- * the list. Returns the exit status. */
-enum twinfs_exit attested_removal(struct acting *acting, const struct attested_settings *settings,
-				  char *const *operands, size_t count);
-
 /* Rows that are looked up in one snapshot. */
 #define BATCH 64
 
@@ -118,7 +113,7 @@ static const char *attested_fault(const struct attested_settings *settings,
 		return settings->max_age_s > 0 ? "--max-age needs --attested" : NULL;
 	if (!acting->plan_file)
 		return "--attested needs --plan=LIST, a list of 'twinfs-fleet plan'";
-	if (acting->folders || acting->common.index.names_from)
+	if (acting->folders || acting->selection.common.index.names_from)
 		return "--attested is for the files of a list: omit --folders and --files0-from";
 	return acting->format_given ? "--attested has one format: omit --format" : NULL;
 }
@@ -165,7 +160,7 @@ static int check_bundle(struct attested_removal *removal, struct catalog_reader 
 	struct bundle_stay stay = {.source = candidate->source, .path = candidate->row->path};
 	int r = bundle_find(&removal->bundles, reader, sources, dir, &stay.place);
 
-	if (removal->acting->rules.rules.include_bundles)
+	if (removal->acting->selection.rules.rules.include_bundles)
 		stay.place.bundle = 0;
 	candidate->stays = stay.place.kind || stay.place.bundle != 0;
 	return r == 0 && candidate->stays
@@ -178,7 +173,7 @@ static int check_symlinks(struct attested_removal *removal, struct catalog_reade
 			  struct attested_candidate *candidate)
 {
 	const struct report report = {
-		.breaks_symlinks = removal->acting->rules.rules.break_symlinks,
+		.breaks_symlinks = removal->acting->selection.rules.rules.break_symlinks,
 	};
 	struct copies copies = {.folders = false};
 	int r = 0;
@@ -192,7 +187,7 @@ static int check_symlinks(struct attested_removal *removal, struct catalog_reade
 	if (r == 0)
 		r = symlinks_find(removal->symlinks, &copies);
 	if (r == 0 && copies.count > 0 && copies.list[0].symlinks > 0) {
-		candidate->stays = !removal->acting->rules.rules.break_symlinks;
+		candidate->stays = !removal->acting->selection.rules.rules.break_symlinks;
 		copies.list[0].stays_for_symlinks = candidate->stays;
 		r = stay_tally_add(&removal->tally, &report, &copies);
 	}
@@ -340,7 +335,7 @@ static int prepare(struct attested_removal *removal)
 	removal->refusals =
 		(struct refusals){.verb = acting->verb, .sources = removal->index.sources};
 	removal->counts.files_total = removal->list.count;
-	progress_start(&removal->progress, common_progress(&acting->common), "checking");
+	progress_start(&removal->progress, common_progress(&acting->selection.common), "checking");
 	if (r == 0)
 		r = choose_all(removal);
 	progress_end(&removal->progress, &removal->counts);
@@ -446,7 +441,7 @@ static enum twinfs_exit print_all(const struct attested_removal *removal)
 		r = append_facts(&facts, removal);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot print the files to %s: %s", removal->acting->verb, error_text(r));
-	if (r == 0 && !removal->acting->common.quiet && bytes_text(&facts))
+	if (r == 0 && !removal->acting->selection.common.quiet && bytes_text(&facts))
 		log_info("nothing was done; without --dry-run: %s", bytes_text(&facts));
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
@@ -504,7 +499,7 @@ static enum twinfs_exit act_upon(struct attested_removal *removal)
 
 	if (prepare(removal) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (removal->count == 0 && !removal->acting->common.quiet)
+	if (removal->count == 0 && !removal->acting->selection.common.quiet)
 		log_info("nothing to %s", removal->acting->verb);
 	else if (removal->count > 0)
 		done = removal->acting->dry_run ? print_all(removal) : carry_out(removal);
@@ -547,11 +542,13 @@ static int read_all(struct attested_removal *removal, const struct attested_sett
 	return r;
 }
 
-enum twinfs_exit attested_removal(struct acting *acting, const struct attested_settings *settings,
-				  char *const *operands, size_t count)
+/* Runs the command for its operands, SOURCE... or MOUNTPOINT; without operands, for the sources of
+ * the list. Returns the exit status. */
+static enum twinfs_exit attested_removal(struct acting *acting,
+					 const struct attested_settings *settings,
+					 char *const *operands, size_t count)
 {
 	CLEANUP(removal_free) struct attested_removal removal = {.acting = acting};
-
 	AUTO_FREE char *indexes = NULL;
 
 	interrupt_watch();
@@ -562,9 +559,9 @@ enum twinfs_exit attested_removal(struct acting *acting, const struct attested_s
 		operands = removal.list.sources.items;
 		count = removal.list.sources.count;
 	}
-	acting->common.index.names_only = true;
-	if (current_index_open(&removal.index, &acting->common.index, operands, count, INDEX_ACT) <
-		    0 ||
+	acting->selection.common.index.names_only = true;
+	if (current_index_open(&removal.index, &acting->selection.common.index, operands, count,
+			       INDEX_ACT) < 0 ||
 	    check_list(&removal) < 0 || index_folders_parent(&indexes) < 0 ||
 	    promises_open(&removal.promises, indexes, catalog_folder(removal.index.catalog),
 			  &removal.list) < 0)
@@ -575,42 +572,14 @@ enum twinfs_exit attested_removal(struct acting *acting, const struct attested_s
 
 /* ---- cmd remove ----------------------------------------------------------------------------- */
 
-enum {
-	OPT_TRASH = OPTION_ID_ACT,
-	OPT_ATTESTED,
-	OPT_MAX_AGE,
-};
-
-static const struct option_spec remove_options[] = {
-	{
-		.name = "trash",
-		.help = "move the copies to the trash of the desktop instead",
-		.id = OPT_TRASH,
-	},
-	{
-		.name = "attested",
-		.argument = "DIR",
-		.help = "remove what other hosts keep: --plan is a list of 'twinfs-fleet plan', "
-			"and DIR has their attestations",
-		.id = OPT_ATTESTED,
-	},
-	{
-		.name = "max-age",
-		.argument = "AGE",
-		.help = "age of an attestation up to which it counts, at most 7d (default 1d)",
-		.id = OPT_MAX_AGE,
-		.expects = "a time from 1m to 7d, like 12h or 2d",
-	},
-	{0},
-};
-
 struct remove_settings {
 	struct acting acting;
 	struct attested_settings attested;
 };
 
-static int parse_age(const char *text, uint64_t *seconds)
+static int set_age(void *member, const char *text)
 {
+	uint64_t *seconds = member;
 	uint64_t milliseconds = 0;
 	int r = duration_parse(text, &milliseconds);
 
@@ -618,63 +587,74 @@ static int parse_age(const char *text, uint64_t *seconds)
 	return r < 0 || *seconds < ATTESTED_AGE_MIN || *seconds > ATTESTED_AGE_MAX ? -EINVAL : 0;
 }
 
-static int remove_apply(void *context, int id, const char *value)
+static int set_trash(void *member, const char *value)
+{
+	(void)value;
+	*(enum act_kind *)member = ACT_TRASH;
+	return 0;
+}
+
+static const struct option_spec remove_options[] = {
+	{
+		.name = "trash",
+		.help = "move the copies to the trash of the desktop instead",
+		.at = offsetof(struct acting, act.kind),
+		.set = set_trash,
+	},
+	{
+		.name = "attested",
+		.argument = "DIR",
+		.help = "remove what other hosts keep: --plan is a list of 'twinfs-fleet plan', "
+			"and DIR has their attestations",
+		.at = offsetof(struct remove_settings, attested.folder),
+		.given = offsetof(struct acting, attested),
+	},
+	{
+		.name = "max-age",
+		.argument = "AGE",
+		.help = "age of an attestation up to which it counts, at most 7d (default 1d)",
+		.at = offsetof(struct remove_settings, attested.max_age_s),
+		.set = set_age,
+		.expects = "a time from 1m to 7d, like 12h or 2d",
+	},
+	{0},
+};
+
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const void *context, char *const *operands, size_t count)
+{
+	const struct remove_settings *settings = context;
+	const char *fault = attested_fault(&settings->attested, &settings->acting);
+
+	return fault ? fault : acting_fault(&settings->acting, operands, count);
+}
+
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
 	struct remove_settings *settings = context;
 
-	switch (id) {
-	case OPT_TRASH:
-		settings->acting.act.kind = ACT_TRASH;
-		return 0;
-	case OPT_ATTESTED:
-		settings->attested.folder = value;
-		settings->acting.attested = true;
-		return *value != '\0' ? 0 : -EINVAL;
-	case OPT_MAX_AGE:
-		return parse_age(value, &settings->attested.max_age_s);
-	default:
-		return acting_apply(&settings->acting, id, value);
-	}
+	return settings->attested.folder
+		       ? attested_removal(&settings->acting, &settings->attested, operands, count)
+		       : acting_run(&settings->acting, operands, count);
 }
 
-static const struct option_table remove_table = {
-	.command = "twinfs remove",
-	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
-	.summary = "Removes redundant copies. One copy of each group always stays. Each copy is "
-		   "compared with the kept copy again, byte by byte, immediately before it is "
-		   "removed.",
-	.options = {acting_options, remove_options, folders_option, filter_options, keep_option,
-		    rule_options, scan_options, walk_options, files_option, index_option,
-		    message_options},
-	.apply = remove_apply,
+static void init(void *settings)
+{
+	acting_init(settings, ACT_REMOVE, "remove", "removed");
+}
+
+const struct command remove_command = {
+	.options = {.command = "twinfs remove",
+		    .usage = {"SOURCE|FILE...", "MOUNTPOINT"},
+		    .summary = "Removes redundant copies. One copy of each group always stays. "
+			       "Each copy is compared with the kept copy again, byte by byte, "
+			       "immediately before it is removed.",
+		    .options = {acting_options, remove_options, folders_option, filter_options,
+				keep_option, rule_options, scan_options, walk_options, files_option,
+				index_option, message_options}},
+	.settings_bytes = sizeof(struct remove_settings),
+	.init = init,
+	.deinit = acting_free,
+	.find_fault = find_fault,
+	.run = run,
 };
-
-static enum twinfs_exit run(struct remove_settings *settings, int argc, char *argv[])
-{
-	struct acting *acting = &settings->acting;
-	int operands;
-	int r = options_parse(&remove_table, argc, argv, settings, &operands);
-
-	if (r == 0)
-		r = usage_check(&remove_table, attested_fault(&settings->attested, acting));
-	if (r != 0)
-		return options_exit(r);
-	argv += operands;
-	argc -= operands;
-	if (!settings->attested.folder)
-		return acting_run(acting, &remove_table, argv, (size_t)argc);
-	if (usage_check(&remove_table, acting_fault(acting, argv, (size_t)argc)) < 0)
-		return TWINFS_EXIT_USAGE;
-	return attested_removal(acting, &settings->attested, argv, (size_t)argc);
-}
-
-enum twinfs_exit cmd_remove(int argc, char *argv[])
-{
-	struct remove_settings settings = {.attested = {.folder = NULL}};
-	enum twinfs_exit status;
-
-	acting_init(&settings.acting, ACT_REMOVE, "remove", "removed");
-	status = run(&settings, argc, argv);
-	acting_deinit(&settings.acting);
-	return status;
-}

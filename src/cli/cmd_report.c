@@ -16,15 +16,8 @@
 #include "page/page.h"
 #include "page/thumbnail.h"
 
-enum {
-	OPT_HTML = OPTION_ID_OWN,
-	OPT_NO_PICTURES,
-};
-
 struct report_settings {
-	struct common_settings common;
-	struct filter_settings filters;
-	struct rule_settings rules; /* only --keep */
+	struct selection_settings selection; /* of the rules only --keep */
 	const char *file; /* "-": stdout */
 	bool without_pictures;
 	/* The options given, for the commands of the page. */
@@ -38,95 +31,35 @@ static const struct option_spec report_options[] = {
 		.argument = "FILE",
 		.help = "file to write the page to, as a single self-contained HTML file; - is "
 			"standard output",
-		.id = OPT_HTML,
+		.at = offsetof(struct report_settings, file),
 		.expects = "a file name",
 	},
 	{
 		.name = "no-pictures",
 		.help = "leave out the thumbnails of the files in the largest groups",
-		.id = OPT_NO_PICTURES,
+		.at = offsetof(struct report_settings, without_pictures),
 	},
 	{0},
 };
 
-static const struct option_spec *find_option(const struct option_spec *list, int id)
+/* Notes an option that a command which acts upon the shown groups must repeat. */
+static int note_option(void *context, const struct option_spec *list,
+		       const struct option_spec *option, const char *value)
 {
-	for (; list->name || list->heading; list++) {
-		if (list->id == id && list->name)
-			return list;
-	}
-	return NULL;
-}
+	struct report_settings *settings = context;
+	struct bytes *options = NULL;
+	int r;
 
-/* Appends an option to those that the commands of the page repeat. */
-static int repeat_option(struct bytes *options, const struct option_spec *option, const char *value)
-{
-	int r = bytes_format(options, " --%s", option->name);
-
-	if (r < 0 || !value)
+	if (list == scan_options || list == walk_options || list == index_option)
+		options = &settings->scan_options;
+	else if (list == filter_options || list == keep_option)
+		options = &settings->group_options;
+	r = options ? bytes_format(options, " --%s", option->name) : 0;
+	if (r < 0 || !options || !value)
 		return r;
 	r = bytes_append_text(options, "=");
 	return r < 0 ? r : shell_word_append(options, value, strlen(value));
 }
-
-/* Notes an option that a command which acts upon the shown groups must repeat. */
-static int note_option(struct report_settings *settings, int id, const char *value)
-{
-	static const struct option_spec *const of_index[] = {scan_options, walk_options,
-							     index_option};
-	static const struct option_spec *const of_groups[] = {filter_options, keep_option};
-	const struct option_spec *option;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_index); i++) {
-		option = find_option(of_index[i], id);
-		if (option)
-			r = repeat_option(&settings->scan_options, option, value);
-	}
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_groups); i++) {
-		option = find_option(of_groups[i], id);
-		if (option)
-			r = repeat_option(&settings->group_options, option, value);
-	}
-	return r;
-}
-
-static int report_apply(void *context, int id, const char *value)
-{
-	struct report_settings *settings = context;
-	int r = note_option(settings, id, value);
-
-	if (r < 0)
-		return r;
-	switch (id) {
-	case OPT_HTML:
-		settings->file = value;
-		return *value != '\0' ? 0 : -EINVAL;
-	case OPT_NO_PICTURES:
-		settings->without_pictures = true;
-		return 0;
-	default:
-		if (id == OPTION_ID_RULES)
-			return rule_apply(&settings->rules, id, value);
-		if (id >= OPTION_ID_FILTERS && id < OPTION_ID_RULES)
-			return filter_apply(&settings->filters, id, value);
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table report_table = {
-	.command = "twinfs report",
-	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
-	.summary =
-		"Writes an HTML page that shows which duplicates use the space: how much can be "
-		"freed, in which folders, by which groups of equal folders and files, and how old "
-		"they are. "
-		"The index is brought up to date first; the index of a mounted view is brought "
-		"up to date by that view.",
-	.options = {report_options, filter_options, keep_option, scan_options, walk_options,
-		    files_option, index_option, no_scan_option, message_options},
-	.apply = report_apply,
-};
 
 /* Sets rules and filters, and the mount point of the view if the user named that instead of
  * sources. */
@@ -139,9 +72,10 @@ static int prepare(struct report_settings *settings, const struct current_index 
 	if (r == 0)
 		r = current_index_check_options(index, reader);
 	if (r == 0)
-		r = rule_settings_prepare(&settings->rules, reader, index->sources);
+		r = rule_settings_prepare(&settings->selection.rules, reader, index->sources);
 	if (r == 0)
-		r = filter_settings_prepare(&settings->filters, index, reader, index->served);
+		r = filter_settings_prepare(&settings->selection.filters, index, reader,
+					    index->served);
 	if (r < 0 || !index->served || index->given_count > 0)
 		return r;
 	r = catalog_get_view(reader, mount_point);
@@ -153,7 +87,7 @@ static int explain_filters(struct report_settings *settings, const struct curren
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(index->catalog, &reader);
 
-	return r < 0 ? r : filter_settings_explain(&settings->filters, index, reader);
+	return r < 0 ? r : filter_settings_explain(&settings->selection.filters, index, reader);
 }
 
 static int make(struct report_settings *settings, const struct current_index *index,
@@ -163,9 +97,9 @@ static int make(struct report_settings *settings, const struct current_index *in
 	CLEANUP_BYTES struct bytes mount_point = {0};
 	struct page_settings page_settings = {
 		.sources = index->sources,
-		.filter = &settings->filters.filter,
-		.rules = &settings->rules.rules,
-		.now = settings->common.index.no_scan ? index->last_scan : clock_now(),
+		.filter = &settings->selection.filters.filter,
+		.rules = &settings->selection.rules.rules,
+		.now = settings->selection.common.index.no_scan ? index->last_scan : clock_now(),
 		.picture = settings->without_pictures ? NULL : thumbnail_make,
 		.context = &thumbnails,
 		.scan_options = bytes_text(&settings->scan_options),
@@ -211,15 +145,16 @@ static void explain_writing(const char *file, int result)
 		log_error("cannot write %s: %s", quote_path(file), error_text(result));
 }
 
-static enum twinfs_exit report(struct report_settings *settings, char *const *operands,
-			       size_t count)
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
+	struct report_settings *settings = context;
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	CLEANUP_BYTES struct bytes page = {0};
 	struct page_result result = {0};
 	int r;
 
-	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
+	if (current_index_open(&index, &settings->selection.common.index, operands, count,
+			       INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = make(settings, &index, &page, &result);
 	if (!index.served)
@@ -237,36 +172,47 @@ static enum twinfs_exit report(struct report_settings *settings, char *const *op
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct report_settings *settings, size_t operand_count)
+static const char *find_fault(const void *context, char *const *operands, size_t operand_count)
 {
+	const struct report_settings *settings = context;
 	const char *fault;
 
+	(void)operands;
 	if (!settings->file)
 		return "no --html=FILE given";
-	fault = find_source_fault(&settings->common.index, operand_count);
-	return fault ? fault : filter_settings_fault(&settings->filters, &settings->common.index);
+	fault = find_source_fault(&settings->selection.common.index, operand_count);
+	return fault ? fault : filter_settings_fault(&settings->selection);
 }
 
-enum twinfs_exit cmd_report(int argc, char *argv[])
+static void init(void *settings)
 {
-	struct report_settings settings = {.file = NULL};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	settings.common.index.takes_files = true;
-	filter_settings_init(&settings.filters);
-	rule_settings_init(&settings.rules);
-	r = options_parse(&report_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&report_table, find_fault(&settings, (size_t)(argc - operands)));
-	status = r != 0 ? options_exit(r)
-			: report(&settings, argv + operands, (size_t)(argc - operands));
-	filter_settings_deinit(&settings.filters);
-	rule_settings_deinit(&settings.rules);
-	common_settings_deinit(&settings.common);
-	bytes_free(&settings.scan_options);
-	bytes_free(&settings.group_options);
-	return status;
+	selection_init(settings);
 }
+
+static void deinit(void *context)
+{
+	struct report_settings *settings = context;
+
+	selection_free(&settings->selection);
+	bytes_free(&settings->scan_options);
+	bytes_free(&settings->group_options);
+}
+
+const struct command report_command = {
+	.options = {.command = "twinfs report",
+		    .usage = {"SOURCE|FILE...", "MOUNTPOINT"},
+		    .summary = "Writes an HTML page that shows which duplicates use the space: how "
+			       "much can be freed, in which folders, by which groups of equal "
+			       "folders and files, and how old they are. The index is brought up "
+			       "to date first; the index of a mounted view is brought up to date "
+			       "by that view.",
+		    .options = {report_options, filter_options, keep_option, scan_options,
+				walk_options, files_option, index_option, no_scan_option,
+				message_options},
+		    .note = note_option},
+	.settings_bytes = sizeof(struct report_settings),
+	.init = init,
+	.deinit = deinit,
+	.find_fault = find_fault,
+	.run = run,
+};

@@ -13,23 +13,41 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 
-enum {
-	OPT_LINK = OPTION_ID_OWN,
-	OPT_REFLINK,
-	OPT_ONLY,
-	OPT_CHECK,
-};
-
 #define OPERANDS 3
 #define CHECK_OPERANDS 2
 
-struct command_settings {
+struct restore_command_settings {
 	struct common_settings common;
 	struct restore_settings restore;
 	struct restore_only only;
 	bool check;
 	bool is_conflicting; /* --link and --reflink were given */
 };
+
+static int set_way(struct restore_command_settings *settings, enum restore_way way)
+{
+	settings->is_conflicting |=
+		settings->restore.way != RESTORE_COPY && settings->restore.way != way;
+	settings->restore.way = way;
+	return 0;
+}
+
+static int set_link(void *settings, const char *value)
+{
+	(void)value;
+	return set_way(settings, RESTORE_LINK);
+}
+
+static int set_reflink(void *settings, const char *value)
+{
+	(void)value;
+	return set_way(settings, RESTORE_REFLINK);
+}
+
+static int add_only(void *member, const char *value)
+{
+	return restore_only_add(member, value);
+}
 
 static const struct option_spec restore_options[] = {
 	{.heading = "Choice of names"},
@@ -38,66 +56,30 @@ static const struct option_spec restore_options[] = {
 		.argument = "PATH",
 		.help = "restore only this file or folder, with the folders above it; PATH is "
 			"relative, as in MANIFEST; can be given more than once",
-		.id = OPT_ONLY,
+		.at = offsetof(struct restore_command_settings, only),
+		.set = add_only,
 		.expects = "a relative path",
 	},
 	{
 		.name = "check",
 		.help = "restore nothing: read BACKUP, and print what is missing, damaged or "
 			"surplus in it according to MANIFEST, which 'twinfs manifest --all' made",
-		.id = OPT_CHECK,
+		.at = offsetof(struct restore_command_settings, check),
 	},
 	{.heading = "Creating files"},
 	{
 		.name = "link",
 		.help = "make hard links to the files in BACKUP, so that no byte is copied; a "
 			"write to a file in TARGET then also changes BACKUP",
-		.id = OPT_LINK,
+		.set = set_link,
 	},
 	{
 		.name = "reflink",
 		.help = "make files that share blocks with the files in BACKUP, if the file system "
 			"supports it",
-		.id = OPT_REFLINK,
+		.set = set_reflink,
 	},
 	{0},
-};
-
-static int set_way(struct command_settings *settings, enum restore_way way)
-{
-	settings->is_conflicting |=
-		settings->restore.way != RESTORE_COPY && settings->restore.way != way;
-	settings->restore.way = way;
-	return 0;
-}
-
-static int restore_apply(void *context, int id, const char *value)
-{
-	struct command_settings *settings = context;
-
-	switch (id) {
-	case OPT_LINK:
-		return set_way(settings, RESTORE_LINK);
-	case OPT_REFLINK:
-		return set_way(settings, RESTORE_REFLINK);
-	case OPT_ONLY:
-		return restore_only_add(&settings->only, value);
-	case OPT_CHECK:
-		settings->check = true;
-		return 0;
-	default:
-		return common_apply(&settings->common, id, value);
-	}
-}
-
-static const struct option_table restore_table = {
-	.command = "twinfs restore",
-	.usage = {"MANIFEST BACKUP TARGET", "--check MANIFEST BACKUP"},
-	.summary = "Rebuilds the whole tree in TARGET, an empty directory: from BACKUP, a copy of "
-		   "uniques/, and from the names in MANIFEST, which 'twinfs manifest' made with "
-		   "it. If a restore is interrupted, the same command continues it.",
-	.options = {restore_options, message_options},
-	.apply = restore_apply,
 };
 
 static void explain_refused(const struct metadata_refused *refused)
@@ -236,7 +218,8 @@ static enum twinfs_exit report_check(const struct backup_check *check,
 							: TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit check_backup(const struct command_settings *settings, char *const *operands)
+static enum twinfs_exit check_backup(const struct restore_command_settings *settings,
+				     char *const *operands)
 {
 	CLEANUP_BACKUP_FIGURES struct backup_figures figures = {0};
 	CLEANUP_OUTPUT struct output output;
@@ -260,7 +243,7 @@ static enum twinfs_exit check_backup(const struct command_settings *settings, ch
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-static enum twinfs_exit restore(struct command_settings *settings, char *const *operands)
+static enum twinfs_exit restore(struct restore_command_settings *settings, char *const *operands)
 {
 	struct restore_result result;
 
@@ -273,41 +256,46 @@ static enum twinfs_exit restore(struct command_settings *settings, char *const *
 							    : report(&settings->restore, &result);
 }
 
-/* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct command_settings *settings, int operand_count)
+static enum twinfs_exit run_restore(void *context, char **operands, size_t count)
 {
-	if (settings->check && operand_count != CHECK_OPERANDS)
+	struct restore_command_settings *settings = context;
+
+	(void)count;
+	interrupt_watch();
+	interrupt_guard(false);
+	return settings->check ? check_backup(settings, operands) : restore(settings, operands);
+}
+
+static const char *find_restore_fault(const void *context, char *const *operands, size_t count)
+{
+	const struct restore_command_settings *settings = context;
+
+	(void)operands;
+	if (settings->check && count != CHECK_OPERANDS)
 		return "give a MANIFEST and a BACKUP";
 	if (settings->check &&
 	    (settings->only.paths.count > 0 || settings->restore.way != RESTORE_COPY))
 		return "give --check without --only, --link and --reflink";
-	if (!settings->check && operand_count != OPERANDS)
+	if (!settings->check && count != OPERANDS)
 		return "give a MANIFEST, a BACKUP and a TARGET";
 	return settings->is_conflicting ? "give only one of --link and --reflink" : NULL;
 }
 
-enum twinfs_exit cmd_restore(int argc, char *argv[])
+static void deinit_restore(void *settings)
 {
-	struct command_settings settings = {0};
-	enum twinfs_exit status;
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&restore_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&restore_table, find_fault(&settings, argc - operands));
-	if (r == 0) {
-		interrupt_watch();
-		interrupt_guard(false);
-	}
-	if (r != 0)
-		status = options_exit(r);
-	else if (settings.check)
-		status = check_backup(&settings, argv + operands);
-	else
-		status = restore(&settings, argv + operands);
-	restore_only_free(&settings.only);
-	common_settings_deinit(&settings.common);
-	return status;
+	restore_only_free(&((struct restore_command_settings *)settings)->only);
 }
+
+const struct command restore_command = {
+	.options = {.command = "twinfs restore",
+		    .usage = {"MANIFEST BACKUP TARGET", "--check MANIFEST BACKUP"},
+		    .summary = "Rebuilds the whole tree in TARGET, an empty directory: from "
+			       "BACKUP, a copy of uniques/, and from the names in MANIFEST, which "
+			       "'twinfs manifest' made with it. If a restore is interrupted, the "
+			       "same command continues it.",
+		    .options = {restore_options, message_options}},
+	.settings_bytes = sizeof(struct restore_command_settings),
+	.deinit = deinit_restore,
+	.find_fault = find_restore_fault,
+	.run = run_restore,
+};

@@ -12,15 +12,6 @@
 #include "scan/indexing.h"
 #include "scan/source_check.h"
 
-static const struct option_table scan_table = {
-	.command = "twinfs scan",
-	.usage = {"SOURCE..."},
-	.summary = "Brings the index of the sources up to date and exits. Reads only files that "
-		   "are new or have changed. Prints a summary.",
-	.options = {scan_options, walk_options, index_option, message_options},
-	.apply = common_apply,
-};
-
 static double seconds(uint64_t from_ns, uint64_t to_ns)
 {
 	return (double)(to_ns - from_ns) / 1e9;
@@ -163,29 +154,31 @@ static enum twinfs_exit scan(struct indexing *indexing, bool quiet)
 	return result->moved ? TWINFS_EXIT_INCOMPLETE : status;
 }
 
-enum twinfs_exit cmd_scan(int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
-	CLEANUP(common_settings_deinit) struct common_settings settings;
+	const struct common_settings *settings = context;
 	CLEANUP_INDEXING struct indexing indexing = {0};
-	size_t count;
-	int operands;
 	int r;
 
-	common_settings_init(&settings);
-	r = options_parse(&scan_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&scan_table, operands == argc ? "no SOURCE given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	count = (size_t)(argc - operands);
 	interrupt_watch();
 	interrupt_guard(true);
-	r = indexing_locate(&indexing, &settings.index, argv + operands, count);
+	r = indexing_locate(&indexing, &settings->index, operands, count);
 	if (r == 0)
 		r = indexing_open(&indexing);
 	if (r == INDEXING_IN_USE && is_of_view(indexing.folder))
-		return scan_by_view(&settings, argv + operands, count);
+		return scan_by_view(settings, operands, count);
 	if (r == INDEXING_IN_USE)
 		index_explain(indexing.folder, CATALOG_IN_USE);
-	return r != 0 ? TWINFS_EXIT_FAILED : scan(&indexing, settings.quiet);
+	return r != 0 ? TWINFS_EXIT_FAILED : scan(&indexing, settings->quiet);
 }
+
+const struct command scan_command = {
+	.options = {.command = "twinfs scan",
+		    .usage = {"SOURCE..."},
+		    .summary = "Brings the index of the sources up to date and exits. Reads only "
+			       "files that are new or have changed. Prints a summary.",
+		    .options = {scan_options, walk_options, index_option, message_options}},
+	.settings_bytes = sizeof(struct common_settings),
+	.lacks_operand = "no SOURCE given",
+	.run = run,
+};

@@ -15,11 +15,6 @@
 #include "row/json_path.h"
 #include "scan/status_file.h"
 
-enum {
-	OPT_JSON = OPTION_ID_OWN,
-	OPT_VERBOSE,
-};
-
 struct status_settings {
 	struct common_settings common;
 	bool verbose;
@@ -29,38 +24,16 @@ static const struct option_spec status_options[] = {
 	{
 		.name = "json",
 		.help = "same as --format=json: an array with .twinfs/status.json of each view",
-		.id = OPT_JSON,
+		.at = offsetof(struct status_settings, common.json),
 	},
 	{
 		.name = "verbose",
 		.letter = 'v',
 		.help = "also print technical details: the index, the process, how files are read, "
 			"what the daemon may do, and what would be faster",
-		.id = OPT_VERBOSE,
+		.at = offsetof(struct status_settings, verbose),
 	},
 	{0},
-};
-
-static int status_apply(void *context, int id, const char *value)
-{
-	struct status_settings *settings = context;
-
-	if (id == OPT_JSON)
-		settings->common.json = true;
-	else if (id == OPT_VERBOSE)
-		settings->verbose = true;
-	else
-		return common_apply(&settings->common, id, value);
-	return 0;
-}
-
-static const struct option_table status_table = {
-	.command = "twinfs status",
-	.usage = {"[MOUNTPOINT...]"},
-	.summary = "Prints the status of the views at the mount points, or of all mounted views: "
-		   "sources, state and progress, groups, equal folders, and unreadable files.",
-	.options = {format_option, status_options, version_option},
-	.apply = status_apply,
 };
 
 static int print_path_member(struct output *output, const char *word, const json_t *object,
@@ -484,17 +457,18 @@ static enum twinfs_exit print_named(const struct status_settings *settings, char
 	return print_views(settings, &points, true);
 }
 
-enum twinfs_exit cmd_status(int argc, char *argv[])
+static enum twinfs_exit run(void *settings, char **operands, size_t count)
 {
-	struct status_settings settings = {0};
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&status_table, argc, argv, &settings, &operands);
-	if (r != 0)
-		return options_exit(r);
-	if (operands == argc)
-		return print_all(&settings);
-	return print_named(&settings, argv + operands, (size_t)(argc - operands));
+	return count == 0 ? print_all(settings) : print_named(settings, operands, count);
 }
+
+const struct command status_command = {
+	.options = {.command = "twinfs status",
+		    .usage = {"[MOUNTPOINT...]"},
+		    .summary = "Prints the status of the views at the mount points, or of all "
+			       "mounted views: sources, state and progress, groups, equal folders, "
+			       "and unreadable files.",
+		    .options = {format_option, status_options, version_option}},
+	.settings_bytes = sizeof(struct status_settings),
+	.run = run,
+};

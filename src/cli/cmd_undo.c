@@ -249,11 +249,6 @@ static int content_search_find(struct content_search *search, const struct recor
 
 /* ---- cmd undo ------------------------------------------------------------------------------- */
 
-enum {
-	OPT_YES = OPTION_ID_OWN,
-	OPT_ANY_FILE_SYSTEM,
-};
-
 struct undo_request {
 	struct common_settings common;
 	bool yes;
@@ -266,39 +261,15 @@ static const struct option_spec undo_options[] = {
 		.name = "yes",
 		.letter = 'y',
 		.help = "do not ask for confirmation; required if standard input is no terminal",
-		.id = OPT_YES,
+		.at = offsetof(struct undo_request, yes),
 	},
 	{
 		.name = "any-file-system",
 		.help = "bring the files back to their paths even if another file system is there "
 			"than at the time of the act; for one that will not return",
-		.id = OPT_ANY_FILE_SYSTEM,
+		.at = offsetof(struct undo_request, any_filesystem),
 	},
 	{0},
-};
-
-static int undo_apply(void *context, int id, const char *value)
-{
-	struct undo_request *request = context;
-
-	if (id == OPT_YES)
-		request->yes = true;
-	else if (id == OPT_ANY_FILE_SYSTEM)
-		request->any_filesystem = true;
-	else
-		return common_apply(&request->common, id, value);
-	return 0;
-}
-
-static const struct option_table undo_table = {
-	.command = "twinfs undo",
-	.usage = {"[ACT]"},
-	.summary = "Brings back the files of an act, by default of the last one in 'twinfs log'. "
-		   "Removed copies are copied from the kept copy, moved and trashed files return, "
-		   "and links become files of their own again, each with its former metadata. The "
-		   "content of each file is verified, and no existing file is replaced.",
-	.options = {undo_options, one_index_option, message_options},
-	.apply = undo_apply,
 };
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -561,44 +532,53 @@ static enum twinfs_exit whole(const struct act_logs *logs, enum twinfs_exit stat
 	return status == TWINFS_EXIT_COMPLETE && logs->incomplete ? TWINFS_EXIT_INCOMPLETE : status;
 }
 
-static const char *find_fault(const struct undo_request *request, int operands)
+static const char *find_fault(const void *context, char *const *operands, size_t count)
 {
-	if (operands > 1)
-		return "more than one ACT given";
-	if (!request->yes && !isatty(STDIN_FILENO))
-		return "cannot ask for confirmation: standard input is no terminal; check with "
-		       "'twinfs log', then give --yes";
-	return NULL;
+	const struct undo_request *request = context;
+
+	(void)operands;
+	(void)count;
+	return request->yes || isatty(STDIN_FILENO)
+		       ? NULL
+		       : "cannot ask for confirmation: standard input is no terminal; check with "
+			 "'twinfs log', then give --yes";
 }
 
-enum twinfs_exit cmd_undo(int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
+	const struct undo_request *request = context;
 	CLEANUP_ACT_LOGS struct act_logs logs = {.count = 0};
-	struct undo_request request = {.yes = false};
 	const struct logged_act *act;
 	enum twinfs_exit status;
-	int operands;
 	bool later;
-	int r;
 
-	common_settings_init(&request.common);
-	r = options_parse(&undo_table, argc, argv, &request, &operands);
-	if (r == 0)
-		r = usage_check(&undo_table, find_fault(&request, argc - operands));
-	if (r != 0)
-		return options_exit(r);
-	if (act_logs_read(&logs, &request.common) < 0)
+	if (act_logs_read(&logs, &request->common) < 0)
 		return TWINFS_EXIT_FAILED;
-	act = choose_act(&logs, operands < argc ? argv[operands] : NULL, request.yes, &later,
-			 &status);
+	act = choose_act(&logs, count > 0 ? operands[0] : NULL, request->yes, &later, &status);
 	if (!act)
 		return status;
 	if (!can_undo(act, &status))
 		return whole(&logs, status);
-	if (!confirm(&request, act, later)) {
+	if (!confirm(request, act, later)) {
 		log_info("nothing was done");
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
-	return whole(&logs, undo(&request, act));
+	return whole(&logs, undo(request, act));
 }
+
+const struct command undo_command = {
+	.options = {.command = "twinfs undo",
+		    .usage = {"[ACT]"},
+		    .summary = "Brings back the files of an act, by default of the last one in "
+			       "'twinfs log'. Removed copies are copied from the kept copy, moved "
+			       "and trashed files return, and links become files of their own "
+			       "again, each with its former metadata. The content of each file is "
+			       "verified, and no existing file is replaced.",
+		    .options = {undo_options, one_index_option, message_options}},
+	.settings_bytes = sizeof(struct undo_request),
+	.operands_max = 1,
+	.excess_operand = "more than one ACT given",
+	.find_fault = find_fault,
+	.run = run,
+};

@@ -22,9 +22,9 @@
 /* Time limit for the end of a daemon. Its longest work is to make its index smaller. */
 #define END_TIMEOUT_MS 60000
 
-enum {
-	OPT_LAZY = OPTION_ID_OWN,
-	OPT_IGNORED,
+struct unmount_settings {
+	struct common_settings common;
+	bool lazily;
 };
 
 static const struct option_spec helper_options[] = {
@@ -32,66 +32,36 @@ static const struct option_spec helper_options[] = {
 		.name = "lazy",
 		.letter = 'l',
 		.help = "detach the view even if it is in use, and do not wait for its daemon",
-		.id = OPT_LAZY,
+		.at = offsetof(struct unmount_settings, lazily),
 	},
 	{.heading = "Accepted without effect"},
-	{.name = "force", .letter = 'f', .help = "not needed", .id = OPT_IGNORED},
-	{.name = "no-mtab", .letter = 'n', .help = "no mtab is written", .id = OPT_IGNORED},
+	{.name = "force", .letter = 'f', .help = "not needed", .set = option_ignore},
+	{.name = "no-mtab", .letter = 'n', .help = "no mtab is written", .set = option_ignore},
 	{
 		.name = "read-only",
 		.letter = 'r',
 		.help = "a view is always read-only",
-		.id = OPT_IGNORED,
+		.set = option_ignore,
 	},
-	{.name = "verbose", .letter = 'v', .help = "errors are always complete", .id = OPT_IGNORED},
+	{.name = "verbose",
+	 .letter = 'v',
+	 .help = "errors are always complete",
+	 .set = option_ignore},
 	{
 		.name = "types",
 		.letter = 't',
 		.argument = "TYPE",
 		.help = "file system type given to umount(8)",
-		.id = OPT_IGNORED,
+		.set = option_ignore,
 	},
 	{
 		.name = "namespace",
 		.letter = 'N',
 		.argument = "NAMESPACE",
 		.help = "umount(8) has already entered the namespace",
-		.id = OPT_IGNORED,
+		.set = option_ignore,
 	},
 	{0},
-};
-
-struct unmount_settings {
-	struct common_settings common;
-	bool lazily;
-};
-
-static int helper_apply(void *context, int id, const char *value)
-{
-	struct unmount_settings *settings = context;
-
-	if (id == OPT_LAZY)
-		settings->lazily = true;
-	else if (id != OPT_IGNORED)
-		return common_apply(&settings->common, id, value);
-	return 0;
-}
-
-static const struct option_table unmount_helper_table = {
-	.command = "umount.fuse.twinfs",
-	.usage = {"MOUNTPOINT"},
-	.summary = "Unmounts a view on behalf of umount(8), and waits until its daemon has ended.",
-	.options = {helper_options, version_option},
-	.apply = helper_apply,
-};
-
-static const struct option_table unmount_table = {
-	.command = "twinfs unmount",
-	.usage = {"MOUNTPOINT...", "SOURCE..."},
-	.summary = "Unmounts views, and waits until their daemons have ended. A source names each "
-		   "view that has it, or a folder in it, as a source.",
-	.options = {version_option},
-	.apply = helper_apply,
 };
 
 struct named_view {
@@ -384,20 +354,13 @@ static int unmount_operands(struct views *views, char *operands[], size_t count,
 	return r < 0 || lazily ? r : wait_for_ends(views);
 }
 
-static enum twinfs_exit run(const struct option_table *table, int argc, char *argv[])
+static enum twinfs_exit run(void *context, char **operands, size_t count)
 {
-	struct unmount_settings settings = {0};
+	const struct unmount_settings *settings = context;
 	CLEANUP(views_free) struct views views = {0};
 	bool any = false;
-	int operands, r;
+	int r = unmount_operands(&views, operands, count, settings->lazily);
 
-	common_settings_init(&settings.common);
-	r = options_parse(table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(table, operands == argc ? "no MOUNTPOINT given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	r = unmount_operands(&views, argv + operands, (size_t)(argc - operands), settings.lazily);
 	if (r < 0) {
 		log_error("cannot find the mounted views: %s", error_text(r));
 		return TWINFS_EXIT_FAILED;
@@ -409,12 +372,24 @@ static enum twinfs_exit run(const struct option_table *table, int argc, char *ar
 	return views.unended > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-enum twinfs_exit cmd_unmount(int argc, char *argv[])
-{
-	return run(&unmount_table, argc, argv);
-}
+const struct command unmount_helper_command = {
+	.options = {.command = "umount.fuse.twinfs",
+		    .usage = {"MOUNTPOINT"},
+		    .summary = "Unmounts a view on behalf of umount(8), and waits until its daemon "
+			       "has ended.",
+		    .options = {helper_options, version_option}},
+	.settings_bytes = sizeof(struct unmount_settings),
+	.lacks_operand = "no MOUNTPOINT given",
+	.run = run,
+};
 
-enum twinfs_exit cmd_unmount_helper(int argc, char *argv[])
-{
-	return run(&unmount_helper_table, argc, argv);
-}
+const struct command unmount_command = {
+	.options = {.command = "twinfs unmount",
+		    .usage = {"MOUNTPOINT...", "SOURCE..."},
+		    .summary = "Unmounts views, and waits until their daemons have ended. A source "
+			       "names each view that has it, or a folder in it, as a source.",
+		    .options = {version_option}},
+	.settings_bytes = sizeof(struct unmount_settings),
+	.lacks_operand = "no MOUNTPOINT given",
+	.run = run,
+};

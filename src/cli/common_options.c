@@ -78,27 +78,81 @@ static int add_file(struct text_list *globs, const char *file)
 
 /* ---- the options ---------------------------------------------------------------------------- */
 
-enum {
-	OPT_INDEX = 1,
-	OPT_MIN_SIZE,
-	OPT_EXCLUDE,
-	OPT_EXCLUDE_FROM,
-	OPT_ONE_FILE_SYSTEM,
-	OPT_CROSS_FILE_SYSTEMS,
-	OPT_DISK,
-	OPT_ACCEPT_CHANGED_SOURCE,
-	OPT_NO_SCAN,
-	OPT_FILES0_FROM,
-	OPT_FORMAT,
-	OPT_PROGRESS,
-	OPT_QUIET,
-	OPT_VERSION,
-};
+int option_set_size(void *member, const char *value)
+{
+	return size_parse(value, member);
+}
+
+int option_set_text(void *member, const char *value)
+{
+	*(const char **)member = value;
+	return 0;
+}
+
+int option_ignore(void *member, const char *value)
+{
+	(void)member;
+	(void)value;
+	return 0;
+}
+
+static int set_exclude(void *member, const char *value)
+{
+	return glob_option_add(member, "--exclude", value);
+}
+
+static int set_excludes(void *member, const char *file)
+{
+	struct index_settings *settings = member;
+	size_t first = settings->listed_excludes.count;
+	int r = add_file(&settings->listed_excludes, file);
+
+	for (size_t i = first; r == 0 && i < settings->listed_excludes.count; i++) {
+		const char *glob = settings->listed_excludes.items[i];
+
+		r = text_list_add(&settings->excludes, glob, strlen(glob));
+	}
+	return r;
+}
+
+static int set_false(void *member, const char *value)
+{
+	(void)value;
+	*(bool *)member = false;
+	return 0;
+}
+
+static int set_json(void *member, const char *value)
+{
+	int found = options_find_word("text|json", value);
+
+	*(bool *)member = found == 1;
+	return found < 0 ? found : 0;
+}
+
+static int set_quiet(void *member, const char *value)
+{
+	struct common_settings *settings = member;
+
+	(void)value;
+	settings->quiet = true;
+	settings->index.progress = PROGRESS_NEVER;
+	log_set_level(LOG_LEVEL_WARNING);
+	return 0;
+}
+
+static int print_version(void *member, const char *value)
+{
+	(void)member;
+	(void)value;
+	(void)printf("twinfs %s\n", TWINFS_VERSION);
+	return OPTIONS_DONE;
+}
 
 #define VERSION_OPTION                                                                  \
 	{                                                                               \
 		.name = "version", .letter = 'V', .help = "print the version and exit", \
-		.id = OPT_VERSION,                                                      \
+		.set = print_version,                                                   \
 	}
 
 const struct option_spec index_option[] = {
@@ -108,7 +162,7 @@ const struct option_spec index_option[] = {
 		.argument = "DIR",
 		.help = "directory of the index (default: one per set of sources, below "
 			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
-		.id = OPT_INDEX,
+		.at = offsetof(struct common_settings, index.folder),
 	},
 	{0},
 };
@@ -118,7 +172,7 @@ const struct option_spec no_scan_option[] = {
 		.name = "no-scan",
 		.help = "do not examine the sources, which can be absent: print what the index "
 			"knows since its last scan",
-		.id = OPT_NO_SCAN,
+		.at = offsetof(struct common_settings, index.no_scan),
 	},
 	{0},
 };
@@ -129,7 +183,7 @@ const struct option_spec files_option[] = {
 		.argument = "FILE",
 		.help = "take the names of files and folders from FILE (-: standard input) "
 			"instead of the command line; each ends with a NUL, as from find -print0",
-		.id = OPT_FILES0_FROM,
+		.at = offsetof(struct common_settings, index.names_from),
 		.expects = "a file",
 	},
 	{0},
@@ -142,7 +196,7 @@ const struct option_spec one_index_option[] = {
 		.argument = "DIR",
 		.help = "directory of the only index to read (default: all indexes below "
 			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
-		.id = OPT_INDEX,
+		.at = offsetof(struct common_settings, index.folder),
 	},
 	{0},
 };
@@ -154,7 +208,9 @@ const struct option_spec scan_options[] = {
 		.argument = "SIZE",
 		.help = "leave out files smaller than SIZE: bytes, or a number with k, M or G "
 			"(default: 1, so that empty files are not duplicates)",
-		.id = OPT_MIN_SIZE,
+		.at = offsetof(struct common_settings, index.min_size),
+		.given = offsetof(struct common_settings, index.min_size_given),
+		.set = option_set_size,
 		.expects = SIZE_EXPECTED,
 	},
 	{
@@ -164,7 +220,8 @@ const struct option_spec scan_options[] = {
 			"is compared with the base name, a GLOB with a slash with the path below "
 			"the source; a GLOB with a slash at its end is for directories only; can "
 			"be given more than once",
-		.id = OPT_EXCLUDE,
+		.at = offsetof(struct common_settings, index.excludes),
+		.set = set_exclude,
 		.expects = "a glob",
 	},
 	{
@@ -173,7 +230,8 @@ const struct option_spec scan_options[] = {
 		.help = "leave out what the globs in FILE match, one in each line; empty lines, "
 			"and "
 			"lines that begin with #, are skipped",
-		.id = OPT_EXCLUDE_FROM,
+		.at = offsetof(struct common_settings, index),
+		.set = set_excludes,
 		.expects = "a file",
 	},
 	{0},
@@ -184,12 +242,15 @@ const struct option_spec walk_options[] = {
 		.name = "one-file-system",
 		.letter = 'x',
 		.help = "do not enter other file systems (default)",
-		.id = OPT_ONE_FILE_SYSTEM,
+		.at = offsetof(struct common_settings, index.cross_file_systems),
+		.given = offsetof(struct common_settings, index.file_systems_given),
+		.set = set_false,
 	},
 	{
 		.name = "cross-file-systems",
 		.help = "enter other file systems",
-		.id = OPT_CROSS_FILE_SYSTEMS,
+		.at = offsetof(struct common_settings, index.cross_file_systems),
+		.given = offsetof(struct common_settings, index.file_systems_given),
 	},
 	{
 		.name = "disk",
@@ -197,13 +258,14 @@ const struct option_spec walk_options[] = {
 		.help = "order in which files are read: in the order of their blocks on the disk "
 			"(rotating), in any order (solid), or as the type of the disk and the "
 			"measured read times suggest (auto, the default)",
-		.id = OPT_DISK,
+		.at = offsetof(struct common_settings, index.disk),
+		.given = offsetof(struct common_settings, index.disk_given),
 	},
 	{
 		.name = "accept-changed-source",
 		.help = "accept a source that is on another file system than at the last scan, "
 			"that is empty but was not, or that is an empty mount point of a view",
-		.id = OPT_ACCEPT_CHANGED_SOURCE,
+		.at = offsetof(struct common_settings, index.accept_changed_source),
 	},
 	{0},
 };
@@ -215,7 +277,8 @@ const struct option_spec format_option[] = {
 		.letter = 'F',
 		.argument = "text|json",
 		.help = "output format (default: text, for people)",
-		.id = OPT_FORMAT,
+		.at = offsetof(struct common_settings, json),
+		.set = set_json,
 	},
 	{0},
 };
@@ -227,12 +290,12 @@ const struct option_spec message_options[] = {
 		.argument = "auto|always|never",
 		.help = "show progress on stderr: auto (if stderr is a terminal, the default), "
 			"always or never",
-		.id = OPT_PROGRESS,
+		.at = offsetof(struct common_settings, index.progress),
 	},
 	{
 		.name = "quiet",
 		.help = "print errors and warnings only",
-		.id = OPT_QUIET,
+		.set = set_quiet,
 	},
 	VERSION_OPTION,
 	{0},
@@ -246,7 +309,6 @@ const struct option_spec version_option[] = {
 
 void common_settings_init(struct common_settings *settings)
 {
-	memset(settings, 0, sizeof(*settings));
 	index_settings_init(&settings->index);
 }
 
@@ -258,97 +320,6 @@ void common_settings_deinit(struct common_settings *settings)
 enum progress_when common_progress(const struct common_settings *settings)
 {
 	return settings->quiet ? PROGRESS_NEVER : settings->index.progress;
-}
-
-static int parse_progress(const char *word, enum progress_when *when)
-{
-	static const char *const words[] = {
-		[PROGRESS_AUTO] = "auto",
-		[PROGRESS_ALWAYS] = "always",
-		[PROGRESS_NEVER] = "never",
-	};
-	int found = options_find_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	*when = (enum progress_when)found;
-	return 0;
-}
-
-static int parse_format(const char *word, bool *json)
-{
-	static const char *const words[] = {"text", "json"};
-	int found = options_find_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	*json = found == 1;
-	return 0;
-}
-
-static int exclude_from(struct index_settings *settings, const char *file)
-{
-	size_t first = settings->listed_excludes.count;
-	int r = add_file(&settings->listed_excludes, file);
-
-	for (size_t i = first; r == 0 && i < settings->listed_excludes.count; i++) {
-		const char *glob = settings->listed_excludes.items[i];
-
-		r = text_list_add(&settings->excludes, glob, strlen(glob));
-	}
-	return r;
-}
-
-int common_apply(void *context, int id, const char *value)
-{
-	struct common_settings *settings = context;
-
-	switch (id) {
-	case OPT_INDEX:
-		settings->index.folder = value;
-		return value[0] != '\0' ? 0 : -EINVAL;
-	case OPT_MIN_SIZE:
-		settings->index.min_size_given = true;
-		return size_parse(value, &settings->index.min_size);
-	case OPT_EXCLUDE:
-		return glob_option_add(&settings->index.excludes, "--exclude", value);
-	case OPT_EXCLUDE_FROM:
-		return exclude_from(&settings->index, value);
-	case OPT_ONE_FILE_SYSTEM:
-		settings->index.cross_file_systems = false;
-		settings->index.file_systems_given = true;
-		return 0;
-	case OPT_CROSS_FILE_SYSTEMS:
-		settings->index.cross_file_systems = true;
-		settings->index.file_systems_given = true;
-		return 0;
-	case OPT_DISK:
-		settings->index.disk_given = true;
-		return index_disk_parse(value, &settings->index.disk);
-	case OPT_ACCEPT_CHANGED_SOURCE:
-		settings->index.accept_changed_source = true;
-		return 0;
-	case OPT_NO_SCAN:
-		settings->index.no_scan = true;
-		return 0;
-	case OPT_FILES0_FROM:
-		settings->index.names_from = value;
-		return value[0] != '\0' ? 0 : -EINVAL;
-	case OPT_FORMAT:
-		return parse_format(value, &settings->json);
-	case OPT_PROGRESS:
-		return parse_progress(value, &settings->index.progress);
-	case OPT_QUIET:
-		settings->quiet = true;
-		settings->index.progress = PROGRESS_NEVER;
-		log_set_level(LOG_LEVEL_WARNING);
-		return 0;
-	case OPT_VERSION:
-		(void)printf("twinfs %s\n", TWINFS_VERSION);
-		return OPTIONS_DONE;
-	default:
-		return -EINVAL;
-	}
 }
 
 const char *find_operand_fault(const struct index_settings *settings, size_t operand_count)

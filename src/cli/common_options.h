@@ -4,9 +4,8 @@
 
 /* Options that several commands share. For the main thread.
  *
- * A command adds the lists that it needs to its option table, and a struct common_settings to its
- * settings. The apply function of the command passes the options that it does not know to
- * common_apply().
+ * A command adds the lists that it needs to its option table. Its settings begin with a struct
+ * common_settings.
  */
 
 #include <stdbool.h>
@@ -18,9 +17,6 @@
 #include "base/text.h"
 #include "scan/indexing.h"
 #include "twinfs/exit.h"
-
-/* First id of the options of a single command. */
-#define OPTION_ID_OWN 100
 
 struct common_settings {
 	struct index_settings index;
@@ -44,9 +40,11 @@ void common_settings_deinit(struct common_settings *settings);
 /* Returns when a command shows its progress: never with --quiet. */
 enum progress_when common_progress(const struct common_settings *settings);
 
-/* Applies one of these options. The results are those of the apply function of struct
- * option_table. The context is a struct common_settings. */
-MUST_CHECK int common_apply(void *context, int id, const char *value);
+/* For struct option_spec: sets a uint64_t to the bytes of a SIZE, or a const char * to a text that
+ * can be empty, or nothing. */
+int option_set_size(void *member, const char *value);
+int option_set_text(void *member, const char *value);
+int option_ignore(void *member, const char *value);
 
 /* Adds the glob of an option, like "--path". Returns 0, -EBADMSG (logged) for a malformed glob, or
  * -ENOMEM. */

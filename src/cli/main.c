@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,50 +16,50 @@
 #include "cli/common_options.h"
 #include "page/thumbnail.h"
 
-struct command {
+static const struct command help_command, version_command;
+
+static const struct {
 	const char *name;
 	const char *help;
-	enum twinfs_exit (*run)(int argc, char *argv[]);
-};
-
-static enum twinfs_exit cmd_help(int argc, char *argv[]);
-static enum twinfs_exit cmd_version(int argc, char *argv[]);
-
-static const struct command commands[] = {
-	{"mount", "mount a view of the duplicates; the default command", cmd_mount},
-	{"unmount", "unmount views, and wait until their daemons have ended", cmd_unmount},
-	{"scan", "bring the index up to date", cmd_scan},
-	{"list", "print the groups of equal files", cmd_list},
-	{"report", "write an HTML page that shows which duplicates use the space", cmd_report},
-	{"copies", "print the verified copies of files", cmd_copies},
-	{"covered", "print the files whose content is only in these folders", cmd_covered},
-	{"path", "print the source paths of files in a view", cmd_path},
-	{"remove", "remove redundant copies; each copy is compared again first", cmd_remove},
-	{"move", "move redundant copies to a folder", cmd_move},
-	{"link", "replace redundant copies by links to the kept copies", cmd_link},
-	{"dedupe", "make redundant copies share the blocks of the kept copies", cmd_dedupe},
-	{"log", "list the acts that were done", cmd_log},
-	{"undo", "bring back the files of an act", cmd_undo},
-	{"recover", "undo acts that were interrupted", cmd_recover},
-	{"index", "print the indexes of this user, or remove them", cmd_index},
-	{"status", "print the status of mounted views", cmd_status},
-	{"doctor", "find what prevents or slows a view, and name the remedies", cmd_doctor},
-	{"check", "verify the index, and compare it with the disk", cmd_check},
-	{"manifest", "print the names that uniques/ leaves out, for restore", cmd_manifest},
-	{"restore", "rebuild the whole tree from a copy of uniques/ and its manifest", cmd_restore},
-	{"export", "write an inventory of this machine, to compare it with others", cmd_export},
-	{"digest", "compute the SHA-256 of files that other machines possibly have", cmd_digest},
+	const struct command *command;
+} commands[] = {
+	{"mount", "mount a view of the duplicates; the default command", &mount_command},
+	{"unmount", "unmount views, and wait until their daemons have ended", &unmount_command},
+	{"scan", "bring the index up to date", &scan_command},
+	{"list", "print the groups of equal files", &list_command},
+	{"report", "write an HTML page that shows which duplicates use the space", &report_command},
+	{"copies", "print the verified copies of files", &copies_command},
+	{"covered", "print the files whose content is only in these folders", &covered_command},
+	{"path", "print the source paths of files in a view", &path_command},
+	{"remove", "remove redundant copies; each copy is compared again first", &remove_command},
+	{"move", "move redundant copies to a folder", &move_command},
+	{"link", "replace redundant copies by links to the kept copies", &link_command},
+	{"dedupe", "make redundant copies share the blocks of the kept copies", &dedupe_command},
+	{"log", "list the acts that were done", &log_command},
+	{"undo", "bring back the files of an act", &undo_command},
+	{"recover", "undo acts that were interrupted", &recover_command},
+	{"index", "print the indexes of this user, or remove them", &index_command},
+	{"status", "print the status of mounted views", &status_command},
+	{"doctor", "find what prevents or slows a view, and name the remedies", &doctor_command},
+	{"check", "verify the index, and compare it with the disk", &check_command},
+	{"manifest", "print the names that uniques/ leaves out, for restore", &manifest_command},
+	{"restore", "rebuild the whole tree from a copy of uniques/ and its manifest",
+	 &restore_command},
+	{"export", "write an inventory of this machine, to compare it with others",
+	 &export_command},
+	{"digest", "compute the SHA-256 of files that other machines possibly have",
+	 &digest_command},
 	{"attest", "read the files that this machine keeps for others, and attest them",
-	 cmd_attest},
-	{"help", "print the commands, or the options of a command", cmd_help},
-	{"version", "print the version", cmd_version},
+	 &attest_command},
+	{"help", "print the commands, or the options of a command", &help_command},
+	{"version", "print the version", &version_command},
 };
 
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
+			return commands[i].command;
 	}
 	return NULL;
 }
@@ -88,61 +89,97 @@ static void print_help(void)
 		stdout);
 }
 
-static const struct option_table help_table = {
-	.command = "twinfs help",
-	.usage = {"[COMMAND]"},
-	.summary = "Prints the commands, or the options of a command, as with --help.",
-	.options = {version_option},
-	.apply = common_apply,
-};
-
-static const struct option_table version_table = {
-	.command = "twinfs version",
-	.summary = "Prints the version, as with --version.",
-	.options = {version_option},
-	.apply = common_apply,
-};
-
-static enum twinfs_exit cmd_help(int argc, char *argv[])
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct command *command, const void *settings,
+			      char *const *operands, size_t count)
 {
-	struct common_settings settings;
+	if (count == 0 && command->lacks_operand)
+		return command->lacks_operand;
+	if (count > command->operands_max && command->excess_operand)
+		return command->excess_operand;
+	return command->find_fault ? command->find_fault(settings, operands, count) : NULL;
+}
+
+static enum twinfs_exit parse_and_run(const struct command *command, void *settings, int argc,
+				      char *argv[])
+{
+	const struct option_table *table = &command->options;
+	size_t count = 0;
+	int operands;
+	int r = options_parse(table, argc, argv, settings, &operands);
+
+	if (r == 0) {
+		argv += operands;
+		count = (size_t)(argc - operands);
+		r = usage_check(table, find_fault(command, settings, argv, count));
+	}
+	return r == 0 ? command->run(settings, argv, count) : options_exit(r);
+}
+
+static enum twinfs_exit run_command(const struct command *command, int argc, char *argv[])
+{
+	AUTO_FREE struct common_settings *settings = calloc(1, command->settings_bytes);
+	enum twinfs_exit status;
+
+	if (!settings)
+		return TWINFS_EXIT_FAILED;
+	common_settings_init(settings);
+	if (command->init)
+		command->init(settings);
+	status = parse_and_run(command, settings, argc, argv);
+	if (command->deinit)
+		command->deinit(settings);
+	common_settings_deinit(settings);
+	return status;
+}
+
+static enum twinfs_exit run_help(void *settings, char **operands, size_t count)
+{
 	const struct command *command;
 	char option[] = "--help";
-	int operands, r;
 
-	common_settings_init(&settings);
-	r = options_parse(&help_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&help_table,
-				argc - operands > 1 ? "more than one COMMAND given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	if (operands == argc) {
+	(void)settings;
+	if (count == 0) {
 		print_help();
 		return TWINFS_EXIT_COMPLETE;
 	}
-	command = find_command(argv[operands]);
+	command = find_command(operands[0]);
 	if (!command) {
-		options_complain(&help_table, "%s is no command", quote_path(argv[operands]));
+		options_complain(&help_command.options, "%s is no command",
+				 quote_path(operands[0]));
 		return TWINFS_EXIT_USAGE;
 	}
-	return command->run(2, (char *[]){argv[operands], option, NULL});
+	return run_command(command, 2, (char *[]){operands[0], option, NULL});
 }
 
-static enum twinfs_exit cmd_version(int argc, char *argv[])
-{
-	struct common_settings settings;
-	int operands, r;
+static const struct command help_command = {
+	.options = {.command = "twinfs help",
+		    .usage = {"[COMMAND]"},
+		    .summary = "Prints the commands, or the options of a command, as with --help.",
+		    .options = {version_option}},
+	.settings_bytes = sizeof(struct common_settings),
+	.operands_max = 1,
+	.excess_operand = "more than one COMMAND given",
+	.run = run_help,
+};
 
-	common_settings_init(&settings);
-	r = options_parse(&version_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&version_table, operands < argc ? "no operands expected" : NULL);
-	if (r != 0)
-		return options_exit(r);
+static enum twinfs_exit run_version(void *settings, char **operands, size_t count)
+{
+	(void)settings;
+	(void)operands;
+	(void)count;
 	(void)printf("twinfs %s\n", TWINFS_VERSION);
 	return TWINFS_EXIT_COMPLETE;
 }
+
+static const struct command version_command = {
+	.options = {.command = "twinfs version",
+		    .summary = "Prints the version, as with --version.",
+		    .options = {version_option}},
+	.settings_bytes = sizeof(struct common_settings),
+	.excess_operand = "no operands expected",
+	.run = run_version,
+};
 
 /* Returns whether the first word must be meant as a command: it is no option, has no slash, and no
  * file has this name. */
@@ -184,9 +221,9 @@ static enum twinfs_exit run(int argc, char *argv[])
 	const struct command *command;
 
 	if (is_helper(argv[0], "mount."))
-		return cmd_mount_helper(argc, argv);
+		return run_command(&mount_helper_command, argc, argv);
 	if (is_helper(argv[0], "umount."))
-		return cmd_unmount_helper(argc, argv);
+		return run_command(&unmount_helper_command, argc, argv);
 	if (is_thumbnail_process(argv[0]))
 		return thumbnail_main();
 	if (argc < 2) {
@@ -197,7 +234,7 @@ static enum twinfs_exit run(int argc, char *argv[])
 		return TWINFS_EXIT_FAILED;
 	command = find_command(argv[1]);
 	if (command)
-		return command->run(argc - 1, argv + 1);
+		return run_command(command, argc - 1, argv + 1);
 	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
 		print_help();
 		return TWINFS_EXIT_COMPLETE;
@@ -207,7 +244,7 @@ static enum twinfs_exit run(int argc, char *argv[])
 			  quote_path(argv[1]));
 		return TWINFS_EXIT_USAGE;
 	}
-	return cmd_mount(argc, argv);
+	return run_command(&mount_command, argc, argv);
 }
 
 /* Opens the standard descriptors that are closed, so that no file opened later receives the

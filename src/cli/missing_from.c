@@ -214,6 +214,11 @@ void missing_from_free(struct missing_from *missing)
 	shown_again_deinit(&missing->shown_again);
 }
 
+int missing_from_add(void *given, const char *folder)
+{
+	return folder[0] == '\0' ? -EINVAL : text_list_add(given, folder, strlen(folder));
+}
+
 void missing_from_set_folders(struct missing_from *missing, enum missing_others others)
 {
 	shown_again_init(&missing->shown_again);

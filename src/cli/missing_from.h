@@ -54,6 +54,9 @@ void missing_from_set_folders(struct missing_from *missing, enum missing_others 
 
 void missing_from_free(struct missing_from *missing);
 
+/* Adds a folder of --missing-from or --by, for struct option_spec. given: struct text_list. */
+int missing_from_add(void *given, const char *folder);
+
 /* Finds the paths of the operands of the user and of the given folders, and refuses folders that
  * are the same, that share files through mounts, or that are in a view. Returns 0 or -errno,
  * logged. */

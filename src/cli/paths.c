@@ -93,9 +93,12 @@ void path_print(struct output *output, enum path_ending ending, const char *path
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-enum {
-	OPT_NULL = OPTION_ID_OWN,
-};
+static int set_null(void *member, const char *value)
+{
+	(void)value;
+	*(enum path_ending *)member = PATH_NULS;
+	return 0;
+}
 
 const struct option_spec path_options[] = {
 	{.heading = "Output"},
@@ -103,30 +106,13 @@ const struct option_spec path_options[] = {
 		.name = "null",
 		.letter = '0',
 		.help = "end each path with a NUL instead of a newline",
-		.id = OPT_NULL,
+		.at = offsetof(struct path_settings, ending),
+		.set = set_null,
 	},
 	{0},
 };
 
-int path_apply(void *context, int id, const char *value)
-{
-	struct path_settings *settings = context;
-
-	if (id != OPT_NULL)
-		return common_apply(&settings->common, id, value);
-	settings->ending = PATH_NULS;
-	return 0;
-}
-
 /* ---- the command path ------------------------------------------------------------------------ */
-
-static const struct option_table path_table = {
-	.command = "twinfs path",
-	.usage = {"FILE..."},
-	.summary = "Prints the source path of each file or directory of a view.",
-	.options = {path_options, version_option},
-	.apply = path_apply,
-};
 
 /* Prints the source path of one file. Returns 0 or -errno, logged. */
 static int print_path_of(struct output *output, const struct path_settings *settings,
@@ -154,15 +140,14 @@ static int print_path_of(struct output *output, const struct path_settings *sett
 	return 0;
 }
 
-static enum twinfs_exit print_paths(const struct path_settings *settings, char *const *files,
-				    int count)
+static enum twinfs_exit run(void *settings, char **files, size_t count)
 {
 	CLEANUP_OUTPUT struct output output;
-	int failed = 0;
+	size_t failed = 0;
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	for (int i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		failed += print_path_of(&output, settings, files[i]) < 0;
 	r = output_flush(&output);
 	if (r < 0 && r != -EPIPE)
@@ -172,17 +157,12 @@ static enum twinfs_exit print_paths(const struct path_settings *settings, char *
 	return failed > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-enum twinfs_exit cmd_path(int argc, char *argv[])
-{
-	struct path_settings settings = {.ending = PATH_LINES};
-	int operands;
-	int r;
-
-	common_settings_init(&settings.common);
-	r = options_parse(&path_table, argc, argv, &settings, &operands);
-	if (r == 0)
-		r = usage_check(&path_table, operands == argc ? "no FILE given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	return print_paths(&settings, argv + operands, argc - operands);
-}
+const struct command path_command = {
+	.options = {.command = "twinfs path",
+		    .usage = {"FILE..."},
+		    .summary = "Prints the source path of each file or directory of a view.",
+		    .options = {path_options, version_option}},
+	.settings_bytes = sizeof(struct path_settings),
+	.lacks_operand = "no FILE given",
+	.run = run,
+};

@@ -36,9 +36,6 @@ struct path_settings {
 	enum path_ending ending;
 };
 
-extern const struct option_spec path_options[];
-
-/* The apply function for these options. context is a struct path_settings. */
-int path_apply(void *context, int id, const char *value);
+extern const struct option_spec path_options[]; /* --null */
 
 #endif

@@ -18,84 +18,40 @@
 #include "index/scan_settings.h"
 #include "index/source.h"
 
+void selection_init(struct selection_settings *selection)
+{
+	selection->common.index.takes_files = true;
+	selection->filters.filter = FILTER_NONE;
+}
+
+static void filter_settings_free(struct filter_settings *settings)
+{
+	patterns_free(&settings->filter.excludes);
+	patterns_free(&settings->filter.paths);
+	patterns_free(&settings->filter.paths_any_case);
+	text_list_free(&settings->excludes);
+	text_list_free(&settings->paths);
+	text_list_free(&settings->paths_any_case);
+	text_list_free(&settings->extensions);
+	for (size_t i = 0; i < settings->regex_count; i++) {
+		regfree(&settings->regexes[i]->compiled);
+		free(settings->regexes[i]);
+	}
+	free(settings->regexes);
+}
+
+void selection_free(struct selection_settings *selection)
+{
+	keep_rules_free(&selection->rules.keep);
+	keep_rules_free(&selection->rules.of_index);
+	text_list_free(&selection->rules.protect);
+	text_list_free(&selection->rules.only);
+	filter_settings_free(&selection->filters);
+}
+
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 #define PATH_RULE "path:"
-
-enum {
-	OPT_PROTECT = OPTION_ID_RULES + 1,
-	OPT_ONLY,
-	OPT_BETWEEN_SOURCES,
-	OPT_INCLUDE_BUNDLES,
-	OPT_BREAK_SYMLINKS,
-};
-
-const struct option_spec keep_option[] = {
-	{.heading = "Rules"},
-	{
-		.name = "keep",
-		.argument = "RULE[,RULE]",
-		.help = "select the kept copy of each group; a later rule decides only where all "
-			"earlier rules tie: " KEEP_RULE_WORDS
-			" (default: the rules of the view, see mount --keep, or else the copy that "
-			"a view keeps)",
-		.id = OPTION_ID_RULES,
-		.expects = KEEP_RULES_EXPECTED,
-	},
-	{0},
-};
-
-const struct option_spec rule_options[] = {
-	{
-		.name = "protect",
-		.argument = "PATH",
-		.help = "never act upon this file, or upon files in this folder; can be given more "
-			"than once",
-		.id = OPT_PROTECT,
-		.expects = "a folder or a file",
-	},
-	{
-		.name = "only",
-		.argument = "PATH",
-		.help = "act only upon this file, or upon files in this folder; can be given more "
-			"than once",
-		.id = OPT_ONLY,
-		.expects = "a folder or a file",
-	},
-	{
-		.name = "between-sources",
-		.help = "act only upon copies whose kept copy is in another source; files in the "
-			"same source do not count as copies of each other",
-		.id = OPT_BETWEEN_SOURCES,
-	},
-	{
-		.name = "include-bundles",
-		.help = "act also upon copies in folders that must stay whole (.git, *.app, photo "
-			"libraries, maildirs, virtual environments ...)",
-		.id = OPT_INCLUDE_BUNDLES,
-	},
-	{
-		.name = "break-symlinks",
-		.help = "act also upon copies that symbolic links in the sources lead to; without "
-			"the copies, these lead nowhere",
-		.id = OPT_BREAK_SYMLINKS,
-	},
-	{0},
-};
-
-void rule_settings_init(struct rule_settings *settings)
-{
-	memset(settings, 0, sizeof(*settings));
-}
-
-void rule_settings_deinit(struct rule_settings *settings)
-{
-	keep_rules_free(&settings->keep);
-	keep_rules_free(&settings->of_index);
-	text_list_free(&settings->protect);
-	text_list_free(&settings->only);
-	rule_settings_init(settings);
-}
 
 static int add_path_rule(struct keep_rules *rules, const char *glob, size_t length)
 {
@@ -167,29 +123,83 @@ static int add_resolved_path(struct text_list *list, char *const **paths, const 
 	return r;
 }
 
-int rule_apply(struct rule_settings *settings, int id, const char *value)
+static int set_keep(void *member, const char *value)
 {
-	switch (id) {
-	case OPTION_ID_RULES:
-		settings->rules.keep = &settings->keep;
-		return keep_option_apply(&settings->keep, value);
-	case OPT_PROTECT:
-		return add_resolved_path(&settings->protect, &settings->rules.protect, value);
-	case OPT_ONLY:
-		return add_resolved_path(&settings->only, &settings->rules.only, value);
-	case OPT_BETWEEN_SOURCES:
-		settings->rules.between_sources = true;
-		return 0;
-	case OPT_INCLUDE_BUNDLES:
-		settings->rules.include_bundles = true;
-		return 0;
-	case OPT_BREAK_SYMLINKS:
-		settings->rules.break_symlinks = true;
-		return 0;
-	default:
-		return -EINVAL;
-	}
+	struct rule_settings *settings = member;
+
+	settings->rules.keep = &settings->keep;
+	return keep_option_apply(&settings->keep, value);
 }
+
+static int set_protect(void *member, const char *value)
+{
+	struct rule_settings *settings = member;
+
+	return add_resolved_path(&settings->protect, &settings->rules.protect, value);
+}
+
+static int set_only(void *member, const char *value)
+{
+	struct rule_settings *settings = member;
+
+	return add_resolved_path(&settings->only, &settings->rules.only, value);
+}
+
+const struct option_spec keep_option[] = {
+	{.heading = "Rules"},
+	{
+		.name = "keep",
+		.argument = "RULE[,RULE]",
+		.help = "select the kept copy of each group; a later rule decides only where all "
+			"earlier rules tie: " KEEP_RULE_WORDS
+			" (default: the rules of the view, see mount --keep, or else the copy that "
+			"a view keeps)",
+		.at = offsetof(struct selection_settings, rules),
+		.set = set_keep,
+		.expects = KEEP_RULES_EXPECTED,
+	},
+	{0},
+};
+
+const struct option_spec rule_options[] = {
+	{
+		.name = "protect",
+		.argument = "PATH",
+		.help = "never act upon this file, or upon files in this folder; can be given more "
+			"than once",
+		.at = offsetof(struct selection_settings, rules),
+		.set = set_protect,
+		.expects = "a folder or a file",
+	},
+	{
+		.name = "only",
+		.argument = "PATH",
+		.help = "act only upon this file, or upon files in this folder; can be given more "
+			"than once",
+		.at = offsetof(struct selection_settings, rules),
+		.set = set_only,
+		.expects = "a folder or a file",
+	},
+	{
+		.name = "between-sources",
+		.help = "act only upon copies whose kept copy is in another source; files in the "
+			"same source do not count as copies of each other",
+		.at = offsetof(struct selection_settings, rules.rules.between_sources),
+	},
+	{
+		.name = "include-bundles",
+		.help = "act also upon copies in folders that must stay whole (.git, *.app, photo "
+			"libraries, maildirs, virtual environments ...)",
+		.at = offsetof(struct selection_settings, rules.rules.include_bundles),
+	},
+	{
+		.name = "break-symlinks",
+		.help = "act also upon copies that symbolic links in the sources lead to; without "
+			"the copies, these lead nowhere",
+		.at = offsetof(struct selection_settings, rules.rules.break_symlinks),
+	},
+	{0},
+};
 
 #define NEEDS_TWO_SOURCES                                                                      \
 	"--between-sources needs two sources, and only one is given; a source inside another " \
@@ -237,123 +247,19 @@ int rule_settings_prepare(struct rule_settings *settings, struct catalog_reader 
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
-enum {
-	OPT_PATH = OPTION_ID_FILTERS,
-	OPT_IPATH,
-	OPT_REGEX,
-	OPT_EXT,
-	OPT_MAX_SIZE,
-	OPT_NEWER,
-	OPT_OLDER,
-	OPT_COPIES,
-	OPT_SAME_NAME,
-	OPT_TOP,
-};
-
-const struct option_spec filter_options[] = {
-	{.heading = "Groups to select"},
-	{
-		.name = "path",
-		.argument = "GLOB",
-		.help = "only groups with a name that --exclude=GLOB would match; can be given "
-			"more than once",
-		.id = OPT_PATH,
-		.expects = "a glob",
-	},
-	{
-		.name = "ipath",
-		.argument = "GLOB",
-		.help = "like --path, but ignore the case of ASCII letters",
-		.id = OPT_IPATH,
-		.expects = "a glob",
-	},
-	{
-		.name = "regex",
-		.argument = "REGEX",
-		.help = "only groups with a name whose absolute path contains a match of this "
-			"extended regular expression",
-		.id = OPT_REGEX,
-		.expects = "a regular expression",
-	},
-	{
-		.name = "ext",
-		.argument = "EXT[,EXT]",
-		.help = "only groups with a name that has one of these extensions, in upper or "
-			"lower case",
-		.id = OPT_EXT,
-		.expects = "comma-separated extensions, like jpg,jpeg",
-	},
-	{
-		.name = "max-size",
-		.argument = "SIZE",
-		.help = "only groups of files of at most SIZE",
-		.id = OPT_MAX_SIZE,
-		.expects = SIZE_EXPECTED,
-	},
-	{
-		.name = "newer",
-		.argument = "WHEN",
-		.help = "only groups with a copy that was changed in this time, like 7d, or since "
-			"this date, like 2024-01-31",
-		.id = OPT_NEWER,
-		.expects = MOMENT_EXPECTED,
-	},
-	{
-		.name = "older",
-		.argument = "WHEN",
-		.help = "only groups without such a copy: all copies are older",
-		.id = OPT_OLDER,
-		.expects = MOMENT_EXPECTED,
-	},
-	{
-		.name = "copies",
-		.argument = "N..M",
-		.help = "only groups with this number of copies: N, N.. (at least), ..M (at most) "
-			"or N..M; hard links count once",
-		.id = OPT_COPIES,
-		.expects = "a number or range from 2, like 3, 3.. or 3..5",
-	},
-	{
-		.name = "same-name",
-		.help = "only groups whose copies all have the same base name",
-		.id = OPT_SAME_NAME,
-	},
-	{
-		.name = "top",
-		.argument = "N",
-		.help = "only the first N of these groups",
-		.id = OPT_TOP,
-		.expects = "a number of at least 1",
-	},
-	{0},
-};
-
-void filter_settings_init(struct filter_settings *settings)
+static int set_path(void *member, const char *value)
 {
-	*settings = (struct filter_settings){.filter = FILTER_NONE};
+	return glob_option_add(member, "--path", value);
 }
 
-void filter_settings_deinit(struct filter_settings *settings)
+static int set_ipath(void *member, const char *value)
 {
-	patterns_free(&settings->filter.excludes);
-	patterns_free(&settings->filter.paths);
-	patterns_free(&settings->filter.paths_any_case);
-	text_list_free(&settings->excludes);
-	text_list_free(&settings->paths);
-	text_list_free(&settings->paths_any_case);
-	text_list_free(&settings->extensions);
-	for (size_t i = 0; i < settings->regex_count; i++) {
-		regfree(&settings->regexes[i]->compiled);
-		free(settings->regexes[i]);
-	}
-	free(settings->regexes);
-	filter_settings_init(settings);
+	return glob_option_add(member, "--ipath", value);
 }
 
-/* ---- values ------------------------------------------------------------------------------- */
-
-static int add_regex(struct filter_settings *settings, const char *text)
+static int set_regex(void *member, const char *text)
 {
+	struct filter_settings *settings = member;
 	AUTO_FREE struct filter_regex *regex = calloc(1, sizeof(*regex));
 	char reason[256];
 	int r;
@@ -377,8 +283,10 @@ static int add_regex(struct filter_settings *settings, const char *text)
 }
 
 /* Adds comma-separated extensions, each with or without its dot. */
-static int add_extensions(struct filter_settings *settings, const char *list)
+static int set_extensions(void *member, const char *list)
 {
+	struct filter_settings *settings = member;
+
 	for (;;) {
 		size_t length = strcspn(list, ",");
 		size_t dot = list[0] == '.';
@@ -393,10 +301,9 @@ static int add_extensions(struct filter_settings *settings, const char *list)
 	}
 }
 
-static int parse_moment(const char *text, struct timespec *moment, bool *given)
+static int set_moment(void *member, const char *text)
 {
-	*given = true;
-	return moment_parse(text, clock_now(), moment);
+	return moment_parse(text, clock_now(), member);
 }
 
 /* Parses a number at the beginning of text, which can be missing. Sets *end behind it. */
@@ -409,8 +316,9 @@ static int parse_number(const char *text, uint64_t *number, const char **end)
 }
 
 /* Parses N, N.., ..M or N..M. */
-static int parse_copies(struct filter_settings *settings, const char *text)
+static int set_copies(void *member, const char *text)
 {
+	struct filter *filter = member;
 	uint64_t least = 0, most = UINT64_MAX;
 	const char *end;
 	int r = parse_number(text, &least, &end);
@@ -423,14 +331,14 @@ static int parse_copies(struct filter_settings *settings, const char *text)
 		r = -EINVAL;
 	if (r < 0 || *end != '\0' || most < 2 || most < least || strcmp(text, "..") == 0)
 		return -EINVAL;
-	settings->filter.min_copies = least;
-	settings->filter.max_copies = most;
-	settings->copies_given = true;
+	filter->min_copies = least;
+	filter->max_copies = most;
 	return 0;
 }
 
-static int parse_top(const char *text, uint64_t *top)
+static int set_top(void *member, const char *text)
 {
+	uint64_t *top = member;
 	const char *end;
 	int r;
 
@@ -439,43 +347,101 @@ static int parse_top(const char *text, uint64_t *top)
 	return r < 0 || *end != '\0' || *top == 0 ? -EINVAL : 0;
 }
 
-int filter_apply(struct filter_settings *settings, int id, const char *value)
+const struct option_spec filter_options[] = {
+	{.heading = "Groups to select"},
+	{
+		.name = "path",
+		.argument = "GLOB",
+		.help = "only groups with a name that --exclude=GLOB would match; can be given "
+			"more than once",
+		.at = offsetof(struct selection_settings, filters.paths),
+		.set = set_path,
+		.expects = "a glob",
+	},
+	{
+		.name = "ipath",
+		.argument = "GLOB",
+		.help = "like --path, but ignore the case of ASCII letters",
+		.at = offsetof(struct selection_settings, filters.paths_any_case),
+		.set = set_ipath,
+		.expects = "a glob",
+	},
+	{
+		.name = "regex",
+		.argument = "REGEX",
+		.help = "only groups with a name whose absolute path contains a match of this "
+			"extended regular expression",
+		.at = offsetof(struct selection_settings, filters),
+		.set = set_regex,
+		.expects = "a regular expression",
+	},
+	{
+		.name = "ext",
+		.argument = "EXT[,EXT]",
+		.help = "only groups with a name that has one of these extensions, in upper or "
+			"lower case",
+		.at = offsetof(struct selection_settings, filters),
+		.set = set_extensions,
+		.expects = "comma-separated extensions, like jpg,jpeg",
+	},
+	{
+		.name = "max-size",
+		.argument = "SIZE",
+		.help = "only groups of files of at most SIZE",
+		.at = offsetof(struct selection_settings, filters.filter.max_size),
+		.set = option_set_size,
+		.expects = SIZE_EXPECTED,
+	},
+	{
+		.name = "newer",
+		.argument = "WHEN",
+		.help = "only groups with a copy that was changed in this time, like 7d, or since "
+			"this date, like 2024-01-31",
+		.at = offsetof(struct selection_settings, filters.filter.newer),
+		.given = offsetof(struct selection_settings, filters.filter.has_newer),
+		.set = set_moment,
+		.expects = MOMENT_EXPECTED,
+	},
+	{
+		.name = "older",
+		.argument = "WHEN",
+		.help = "only groups without such a copy: all copies are older",
+		.at = offsetof(struct selection_settings, filters.filter.older),
+		.given = offsetof(struct selection_settings, filters.filter.has_older),
+		.set = set_moment,
+		.expects = MOMENT_EXPECTED,
+	},
+	{
+		.name = "copies",
+		.argument = "N..M",
+		.help = "only groups with this number of copies: N, N.. (at least), ..M (at most) "
+			"or N..M; hard links count once",
+		.at = offsetof(struct selection_settings, filters.filter),
+		.given = offsetof(struct selection_settings, filters.copies_given),
+		.set = set_copies,
+		.expects = "a number or range from 2, like 3, 3.. or 3..5",
+	},
+	{
+		.name = "same-name",
+		.help = "only groups whose copies all have the same base name",
+		.at = offsetof(struct selection_settings, filters.filter.same_name),
+	},
+	{
+		.name = "top",
+		.argument = "N",
+		.help = "only the first N of these groups",
+		.at = offsetof(struct selection_settings, filters.filter.top),
+		.set = set_top,
+		.expects = "a number of at least 1",
+	},
+	{0},
+};
+
+const char *filter_settings_fault(const struct selection_settings *selection)
 {
-	struct filter *filter = &settings->filter;
+	const struct filter *filter = &selection->filters.filter;
 
-	switch (id) {
-	case OPT_PATH:
-		return glob_option_add(&settings->paths, "--path", value);
-	case OPT_IPATH:
-		return glob_option_add(&settings->paths_any_case, "--ipath", value);
-	case OPT_REGEX:
-		return add_regex(settings, value);
-	case OPT_EXT:
-		return add_extensions(settings, value);
-	case OPT_MAX_SIZE:
-		return size_parse(value, &filter->max_size);
-	case OPT_NEWER:
-		return parse_moment(value, &filter->newer, &filter->has_newer);
-	case OPT_OLDER:
-		return parse_moment(value, &filter->older, &filter->has_older);
-	case OPT_COPIES:
-		return parse_copies(settings, value);
-	case OPT_SAME_NAME:
-		filter->same_name = true;
-		return 0;
-	case OPT_TOP:
-		return parse_top(value, &filter->top);
-	default:
-		return -EINVAL;
-	}
-}
-
-const char *filter_settings_fault(const struct filter_settings *settings,
-				  const struct index_settings *index)
-{
-	const struct filter *filter = &settings->filter;
-
-	if (filter->max_size < index->min_size)
+	if (filter->max_size < selection->common.index.min_size)
 		return "--max-size is below --min-size";
 	if (filter->has_newer && filter->has_older &&
 	    clock_ns(filter->newer) >= clock_ns(filter->older))
@@ -489,11 +455,13 @@ bool filter_settings_by_name(const struct filter_settings *settings)
 	       settings->regex_count > 0 || settings->extensions.count > 0;
 }
 
-bool filter_settings_given(const struct filter_settings *settings,
-			   const struct index_settings *index)
+bool filter_settings_given(const struct selection_settings *selection)
 {
-	return filter_settings_by_name(settings) || filter_is_selective(&settings->filter) ||
-	       index->excludes.count > 0 || index->min_size_given;
+	const struct index_settings *index = &selection->common.index;
+
+	return filter_settings_by_name(&selection->filters) ||
+	       filter_is_selective(&selection->filters.filter) || index->excludes.count > 0 ||
+	       index->min_size_given;
 }
 
 /* ---- the filter for an index -------------------------------------------------------------- */
@@ -568,20 +536,6 @@ int filter_settings_explain(struct filter_settings *settings, const struct curre
 
 /* ---- the report of selected copies ----------------------------------------------------------- */
 
-int list_parse_format(const char *word, enum report_format *format)
-{
-	static const char *const words[] = {
-		[REPORT_TEXT] = "text",   [REPORT_FDUPES] = "fdupes", [REPORT_JSON] = "json",
-		[REPORT_JSONL] = "jsonl", [REPORT_CSV] = "csv",       [REPORT_NULL] = "null",
-	};
-	int found = options_find_word(word, words, ARRAY_SIZE(words));
-
-	if (found < 0)
-		return found;
-	*format = (enum report_format)found;
-	return 0;
-}
-
 int list_prepare(const struct list_request *request, const struct current_index *index,
 		 struct catalog_reader *reader, struct report *report)
 {
@@ -592,12 +546,13 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	*report = request->report;
 	report->reader = reader;
 	report->sources = index->sources;
-	report->rules = &request->rules->rules;
-	report->filter = &request->filters->filter;
+	report->rules = &request->selection->rules.rules;
+	report->filter = &request->selection->filters.filter;
 	report->last_scan = index->last_scan;
 	/* The index of a view can have files below the default --min-size. Such files are printed,
 	 * but listed as redundant only if --min-size includes them. */
-	r = filter_settings_prepare(request->filters, index, reader,
+	r = filter_settings_prepare(&request->selection->filters, index, reader,
 				    index->served && report->part != REPORT_REDUNDANT);
-	return r < 0 ? r : rule_settings_prepare(request->rules, reader, index->sources);
+	return r < 0 ? r
+		     : rule_settings_prepare(&request->selection->rules, reader, index->sources);
 }

@@ -2,12 +2,12 @@
 #ifndef CLI_SELECTION_H
 #define CLI_SELECTION_H
 
-/* The options that select which copies are kept and which are redundant: --keep, --protect, --only,
- * --between-sources and --include-bundles. For the main thread.
+/* The options that select groups (choose/filter.h), and which of their copies are kept and which
+ * are redundant, for list, report and the acts. For the main thread.
  *
- * A command adds keep_option and rule_options to its table and a struct rule_settings to its
- * settings. It passes options with ids from OPTION_ID_RULES to OPTION_ID_OWN - 1 to rule_apply().
- * When the index is current, and before copies are selected, it calls rule_settings_prepare().
+ * A command adds filter_options, keep_option and rule_options to its table. Its settings begin with
+ * a struct selection_settings. When the index is current, and before copies are selected, it calls
+ * rule_settings_prepare() and filter_settings_prepare(), or list_prepare().
  */
 
 #include <stdbool.h>
@@ -19,13 +19,11 @@
 #include "choose/filter.h"
 #include "choose/report.h"
 #include "choose/rules.h"
+#include "cli/common_options.h"
 
 struct catalog_reader;
+struct current_index;
 struct sources;
-
-/* The id of keep_option, and the first id of rule_options: above the ids of common_options.c, below
- * OPTION_ID_OWN. */
-#define OPTION_ID_RULES 50
 
 /* The rules, for help, and what --keep expects. */
 #define KEEP_RULE_WORDS                                                                        \
@@ -48,13 +46,6 @@ extern const struct option_spec rule_options[];
  * -ENOMEM. */
 MUST_CHECK int keep_option_apply(struct keep_rules *rules, const char *list);
 
-void rule_settings_init(struct rule_settings *settings);
-void rule_settings_deinit(struct rule_settings *settings);
-
-/* Applies one of these options. The results are those of the apply function of struct option_table.
- * Folders and files must exist; their paths are resolved at once. */
-MUST_CHECK int rule_apply(struct rule_settings *settings, int id, const char *value);
-
 /* Returns what is wrong with the rules for these operands, or NULL: --between-sources needs two
  * sources. The sources of a view, and of a file with names, are not checked here. */
 const char *rule_settings_fault(const struct rule_settings *settings, char *const *operands,
@@ -67,21 +58,6 @@ MUST_CHECK int rule_settings_prepare(struct rule_settings *settings, struct cata
 				     const struct sources *sources);
 
 /* ---- filters --------------------------------------------------------------------------------- */
-
-/* The options that select groups for list, report and the acts (choose/filter.h). For the main
- * thread.
- *
- * A command adds filter_options to its table and a struct filter_settings to its settings. It
- * passes options with ids from OPTION_ID_FILTERS to OPTION_ID_RULES - 1 to filter_apply(). When the
- * index is current, it calls filter_settings_prepare() before it uses settings->filter.
- */
-
-struct catalog_reader;
-struct current_index;
-struct index_settings;
-
-/* The first id of filter_options: above the ids of common_options.c, below OPTION_ID_RULES. */
-#define OPTION_ID_FILTERS 30
 
 struct filter_settings {
 	struct filter filter; /* points into the other members */
@@ -97,20 +73,23 @@ struct filter_settings {
 
 extern const struct option_spec filter_options[];
 
-void filter_settings_init(struct filter_settings *settings);
-void filter_settings_deinit(struct filter_settings *settings);
+/* ---- both ------------------------------------------------------------------------------------ */
 
-/* Applies one of these options. The results are those of the apply function of struct option_table.
- */
-MUST_CHECK int filter_apply(struct filter_settings *settings, int id, const char *value);
+struct selection_settings {
+	struct common_settings common;
+	struct rule_settings rules;
+	struct filter_settings filters;
+};
+
+/* Sets what is not zero at first, and that operands can be files. */
+void selection_init(struct selection_settings *selection);
+void selection_free(struct selection_settings *selection);
 
 /* Returns what is wrong with the filters, or NULL. */
-const char *filter_settings_fault(const struct filter_settings *settings,
-				  const struct index_settings *index);
+const char *filter_settings_fault(const struct selection_settings *selection);
 
 /* Returns whether any filter is given, --min-size and --exclude included. */
-bool filter_settings_given(const struct filter_settings *settings,
-			   const struct index_settings *index);
+bool filter_settings_given(const struct selection_settings *selection);
 
 /* Returns whether the filters select groups by the names of copies. */
 bool filter_settings_by_name(const struct filter_settings *settings);
@@ -132,16 +111,14 @@ MUST_CHECK int filter_settings_explain(struct filter_settings *settings,
 /* ---- the report of selected copies ----------------------------------------------------------- */
 
 struct list_request {
-	struct rule_settings *rules;
-	struct filter_settings *filters;
+	struct selection_settings *selection;
 	/* The requested report. The caller leaves reader, sources, rules, filter and shown empty,
 	 * and stays for REPORT_REDUNDANT: list_prepare() and list_print() set them in a copy. */
 	struct report report;
 };
 
-/* Parses the argument of --format, one of LIST_FORMATS. Returns 0 or -EINVAL. */
+/* The argument of --format, in the order of enum report_format. */
 #define LIST_FORMATS "text|fdupes|json|jsonl|csv|null"
-MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
 
 /* Makes the requested report for a snapshot of the index. Returns 0, -EXDEV (logged) if the rules
  * or options do not fit the sources, or another -errno. */

@@ -12,7 +12,6 @@
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/options.h"
 #include "base/stop.h"
 #include "base/thread.h"
 #include "index/change.h"
@@ -44,16 +43,6 @@ void index_settings_deinit(struct index_settings *settings)
 {
 	text_list_free(&settings->excludes);
 	text_list_free(&settings->listed_excludes);
-}
-
-int index_disk_parse(const char *word, enum ingest_disk *disk)
-{
-	int found = options_find_word(word, disk_words, ARRAY_SIZE(disk_words));
-
-	if (found < 0)
-		return found;
-	*disk = (enum ingest_disk)found;
-	return 0;
 }
 
 const char *index_disk_word(uint32_t disk)

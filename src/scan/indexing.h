@@ -59,9 +59,6 @@ void index_settings_init(struct index_settings *settings);
 /* Frees what the settings own. */
 void index_settings_deinit(struct index_settings *settings);
 
-/* Parses a word of --disk. Returns 0 or -EINVAL. */
-MUST_CHECK int index_disk_parse(const char *word, enum ingest_disk *disk);
-
 /* Returns the word of an enum ingest_disk. For a value from an index of another version, returns
  * "unknown". */
 const char *index_disk_word(uint32_t disk);

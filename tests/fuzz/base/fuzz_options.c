@@ -32,19 +32,6 @@ enum {
 	OPT_SIZE,
 };
 
-static const struct option_spec first_list[] = {
-	{.heading = "First"},
-	{.name = "all", .letter = 'a', .help = "everything", .id = OPT_ALL},
-	{.name = "format", .letter = 'f', .argument = "KIND", .help = "how", .id = OPT_FORMAT},
-	{0},
-};
-
-static const struct option_spec second_list[] = {
-	{.name = "force", .help = "in any case", .id = OPT_FORCE},
-	{.name = "size", .letter = 's', .argument = "N", .help = "bytes", .id = OPT_SIZE},
-	{0},
-};
-
 /* Whether the value points into one of the words. */
 static bool is_in_words(const struct words *words, const char *value)
 {
@@ -57,11 +44,8 @@ static bool is_in_words(const struct words *words, const char *value)
 	return false;
 }
 
-static int apply(void *settings, int id, const char *value)
+static int apply(struct applied *applied, int id, const char *value)
 {
-	struct applied *applied = settings;
-
-	REQUIRE(id >= OPT_ALL && id <= OPT_SIZE);
 	REQUIRE((value != NULL) == (id == OPT_FORMAT || id == OPT_SIZE));
 	REQUIRE(value == NULL || is_in_words(applied->words, value));
 	if (id == OPT_SIZE && value[0] == '-')
@@ -75,12 +59,44 @@ static int apply(void *settings, int id, const char *value)
 	return 0;
 }
 
+static int apply_all(void *member, const char *value)
+{
+	return apply(member, OPT_ALL, value);
+}
+
+static int apply_format(void *member, const char *value)
+{
+	return apply(member, OPT_FORMAT, value);
+}
+
+static int apply_force(void *member, const char *value)
+{
+	return apply(member, OPT_FORCE, value);
+}
+
+static int apply_size(void *member, const char *value)
+{
+	return apply(member, OPT_SIZE, value);
+}
+
+static const struct option_spec first_list[] = {
+	{.heading = "First"},
+	{.name = "all", .letter = 'a', .help = "everything", .set = apply_all},
+	{.name = "format", .letter = 'f', .argument = "KIND", .help = "how", .set = apply_format},
+	{0},
+};
+
+static const struct option_spec second_list[] = {
+	{.name = "force", .help = "in any case", .set = apply_force},
+	{.name = "size", .letter = 's', .argument = "N", .help = "bytes", .set = apply_size},
+	{0},
+};
+
 static const struct option_table table = {
 	.command = "twinfs fuzz",
 	.usage = {"WORD..."},
 	.summary = "Takes everything.",
 	.options = {first_list, second_list},
-	.apply = apply,
 };
 
 static void add_word(struct words *words, char *word)

@@ -8,35 +8,75 @@
 #include "capture.h"
 #include "unit_test.h"
 
-enum {
-	OPT_WAIT = 1,
-	OPT_WEEK,
-	OPT_SIZE,
-	OPT_FORMAT,
-	OPT_VERSION,
-	OPT_MEMORY,
-	OPT_LEVEL,
+enum format {
+	FORMAT_TEXT,
+	FORMAT_JSON,
 };
 
 struct settings {
 	int waits;
+	bool week;
 	uint64_t size;
-	const char *format;
+	enum format format;
+	bool format_given;
 	int levels; /* without an argument */
 	const char *level;
+	const char *name;
 };
+
+static int count_wait(void *member, const char *value)
+{
+	assert_null(value);
+	*(int *)member += 1;
+	return 0;
+}
+
+static int set_size(void *member, const char *value)
+{
+	return size_parse(value, member);
+}
+
+static int set_level(void *member, const char *value)
+{
+	struct settings *settings = member;
+
+	settings->levels += !value;
+	settings->level = value;
+	return value && strcmp(value, "high") == 0 ? -EINVAL : 0;
+}
+
+static int end(void *member, const char *value)
+{
+	(void)member;
+	assert_null(value);
+	return OPTIONS_DONE;
+}
+
+static int fail_for_memory(void *member, const char *value)
+{
+	(void)member;
+	(void)value;
+	return -ENOMEM;
+}
 
 static const struct option_spec own_options[] = {
 	{.heading = "What is shown"},
-	{.name = "wait", .letter = 'w', .help = "return when all is done", .id = OPT_WAIT},
-	{.name = "week", .help = "a name that begins like another", .id = OPT_WEEK},
+	{.name = "wait",
+	 .letter = 'w',
+	 .help = "return when all is done",
+	 .at = offsetof(struct settings, waits),
+	 .set = count_wait},
+	{.name = "week",
+	 .help = "a name that begins like another",
+	 .at = offsetof(struct settings, week)},
 	{
 		.name = "format",
 		.letter = 'f',
 		.argument = "text|json",
 		.help = "how it is shown; a text that is long enough to be wrapped once or twice "
 			"on any terminal that people use today",
-		.id = OPT_FORMAT,
+		.at = offsetof(struct settings, format),
+		.given = offsetof(struct settings, format_given),
 	},
 	{0},
 };
@@ -48,56 +88,30 @@ static const struct option_spec common_options[] = {
 		.letter = 's',
 		.argument = "N",
 		.help = "smallest size",
-		.id = OPT_SIZE,
+		.at = offsetof(struct settings, size),
+		.set = set_size,
 		.expects = SIZE_EXPECTED,
 	},
-	{.name = "level", .argument = "N", .can_omit = true, .help = "a level", .id = OPT_LEVEL},
-	{.name = "version", .letter = 'V', .help = "show the version", .id = OPT_VERSION},
+	{.name = "level", .argument = "N", .can_omit = true, .help = "a level", .set = set_level},
+	{.name = "name",
+	 .argument = "NAME",
+	 .help = "a text",
+	 .at = offsetof(struct settings, name)},
+	{.name = "version", .letter = 'V', .help = "show the version", .set = end},
 	{
 		.name = "a-name-too-long-to-stand-beside-its-text",
 		.argument = "WORD",
 		.help = "fails",
-		.id = OPT_MEMORY,
+		.set = fail_for_memory,
 	},
 	{0},
 };
-
-static int apply(void *context, int id, const char *value)
-{
-	struct settings *settings = context;
-
-	switch (id) {
-	case OPT_WAIT:
-		assert_null(value);
-		settings->waits++;
-		return 0;
-	case OPT_WEEK:
-		return 0;
-	case OPT_SIZE:
-		return size_parse(value, &settings->size);
-	case OPT_FORMAT:
-		settings->format = value;
-		return strcmp(value, "text") == 0 || strcmp(value, "json") == 0 ? 0 : -EINVAL;
-	case OPT_VERSION:
-		return OPTIONS_DONE;
-	case OPT_LEVEL:
-		settings->levels += !value;
-		settings->level = value;
-		return value && strcmp(value, "high") == 0 ? -EINVAL : 0;
-	case OPT_MEMORY:
-		return -ENOMEM;
-	default:
-		fail_msg("unknown id %d", id);
-		return 0;
-	}
-}
 
 static const struct option_table table = {
 	.command = "twinfs list",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
 	.summary = "Prints the groups.",
 	.options = {own_options, common_options},
-	.apply = apply,
 };
 
 static struct capture captured;
@@ -140,12 +154,30 @@ static void test_options_of_all_lists_are_applied_in_all_spellings(void **state)
 	assert_int_equal(PARSE("-w", "--wait", "--size=4k", "--format", "json"), 0);
 	assert_int_equal(settings.waits, 2);
 	assert_int_equal(settings.size, 4096);
-	assert_string_equal(settings.format, "json");
+	assert_int_equal(settings.format, FORMAT_JSON);
 	assert_int_equal(PARSE("-wws2k", "-f", "text"), 0);
 	assert_int_equal(settings.waits, 2);
 	assert_int_equal(settings.size, 2048);
-	assert_string_equal(settings.format, "text");
+	assert_int_equal(settings.format, FORMAT_TEXT);
 	assert_string_equal(captured.text, "");
+}
+
+static void test_option_without_function_sets_its_member_by_its_argument(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--week"), 0);
+	assert_true(settings.week);
+	assert_false(settings.format_given);
+	assert_int_equal(PARSE("--format=text", "--name=a|b"), 0);
+	assert_true(settings.format_given);
+	assert_int_equal(settings.format, FORMAT_TEXT);
+	assert_string_equal(settings.name, "a|b");
+	assert_false(settings.week);
+	assert_complaint(PARSE("--name="), "option '--name' needs NAME, not ''");
+	assert_complaint(PARSE("--format="), "option '--format' needs text or json, not ''");
+	assert_complaint(PARSE("--format=tex"), "option '--format' needs text or json, not 'tex'");
+	assert_complaint(PARSE("--format=text|json"),
+			 "option '--format' needs text or json, not 'text|json'");
 }
 
 static void test_operands_between_options_are_accepted(void **state)
@@ -179,7 +211,7 @@ static void test_unique_abbreviation_is_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(PARSE("--form=json"), 0);
-	assert_string_equal(settings.format, "json");
+	assert_int_equal(settings.format, FORMAT_JSON);
 }
 
 static void test_unknown_option_is_named_without_its_value(void **state)
@@ -328,6 +360,7 @@ static void test_help_shows_every_option_aligned_and_wrapped(void **state)
 		"Other options:\n"
 		"  -s, --size=N            smallest size\n"
 		"      --level[=N]         a level\n"
+		"      --name=NAME         a text\n"
 		"  -V, --version           show the version\n"
 		"      --a-name-too-long-to-stand-beside-its-text=WORD\n"
 		"                          fails\n"
@@ -341,6 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options_of_all_lists_are_applied_in_all_spellings),
+		cmocka_unit_test(test_option_without_function_sets_its_member_by_its_argument),
 		cmocka_unit_test(test_operands_between_options_are_accepted),
 		cmocka_unit_test(test_two_dashes_end_the_options),
 		cmocka_unit_test(test_empty_command_line_has_no_options_and_operands),

@@ -4,23 +4,17 @@
 #include "index/fixture.h"
 #include "index/source.h"
 
-static int apply(void *settings, int id, const char *value)
-{
-	return rule_apply(settings, id, value);
-}
-
 static const struct option_table table = {
 	.command = "twinfs test",
 	.usage = {""},
 	.summary = "A test.",
 	.options = {keep_option, rule_options},
-	.apply = apply,
 };
 
 static struct capture captured;
 
 /* Parses one option. captured holds stderr. */
-static int parse(struct rule_settings *settings, const char *option)
+static int parse(struct selection_settings *selection, const char *option)
 {
 	char command[] = "test";
 	char *argument = strdup(option);
@@ -30,7 +24,7 @@ static int parse(struct rule_settings *settings, const char *option)
 
 	assert_non_null(argument);
 	capture_begin(&captured, STDERR_FILENO);
-	r = options_parse(&table, 2, argv, settings, &operands);
+	r = options_parse(&table, 2, argv, selection, &operands);
 	(void)capture_end(&captured);
 	free(argument);
 	return r;
@@ -42,34 +36,32 @@ static void test_rules_keep_their_order(void **state)
 		KEEP_SOURCE_ORDER, KEEP_FIRST_SEEN,  KEEP_OLDEST, KEEP_NEWEST, KEEP_SHORTEST_PATH,
 		KEEP_LONGEST_PATH, KEEP_MOST_LINKED, KEEP_PATH,   KEEP_OLDEST,
 	};
-	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+	CLEANUP(selection_free) struct selection_settings selection = {0};
 
 	(void)state;
-	rule_settings_init(&settings);
-	assert_int_equal(settings.keep.count, 0);
-	assert_int_equal(parse(&settings, "--keep=source-order,first-seen,oldest,newest"), 0);
-	assert_int_equal(parse(&settings,
+	assert_int_equal(selection.rules.keep.count, 0);
+	assert_int_equal(parse(&selection, "--keep=source-order,first-seen,oldest,newest"), 0);
+	assert_int_equal(parse(&selection,
 			       "--keep=shortest-path,longest-path,most-linked,path:*.jpg"),
 			 0);
-	assert_int_equal(parse(&settings, "--keep=oldest"), 0);
-	assert_int_equal(settings.keep.count, ARRAY_SIZE(expected));
+	assert_int_equal(parse(&selection, "--keep=oldest"), 0);
+	assert_int_equal(selection.rules.keep.count, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
-		assert_int_equal(settings.keep.list[i].by, expected[i]);
-	assert_string_equal(settings.keep.globs.items[0], "*.jpg");
+		assert_int_equal(selection.rules.keep.list[i].by, expected[i]);
+	assert_string_equal(selection.rules.keep.globs.items[0], "*.jpg");
 }
 
 static void test_backslash_makes_a_comma_part_of_a_glob(void **state)
 {
-	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+	CLEANUP(selection_free) struct selection_settings selection = {0};
 
 	(void)state;
-	rule_settings_init(&settings);
-	assert_int_equal(parse(&settings, "--keep=path:a\\,b,path:\\*,path:c:d,newest"), 0);
-	assert_int_equal(settings.keep.count, 4);
-	assert_string_equal(settings.keep.globs.items[0], "a\\,b");
-	assert_string_equal(settings.keep.globs.items[1], "\\*");
-	assert_string_equal(settings.keep.globs.items[2], "c:d");
-	assert_int_equal(settings.keep.list[3].by, KEEP_NEWEST);
+	assert_int_equal(parse(&selection, "--keep=path:a\\,b,path:\\*,path:c:d,newest"), 0);
+	assert_int_equal(selection.rules.keep.count, 4);
+	assert_string_equal(selection.rules.keep.globs.items[0], "a\\,b");
+	assert_string_equal(selection.rules.keep.globs.items[1], "\\*");
+	assert_string_equal(selection.rules.keep.globs.items[2], "c:d");
+	assert_int_equal(selection.rules.keep.list[3].by, KEEP_NEWEST);
 }
 
 static void test_unknown_rule_is_refused(void **state)
@@ -84,10 +76,9 @@ static void test_unknown_rule_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
-		CLEANUP(rule_settings_deinit) struct rule_settings settings;
+		CLEANUP(selection_free) struct selection_settings selection = {0};
 
-		rule_settings_init(&settings);
-		assert_int_equal(parse(&settings, wrong[i]), -EINVAL);
+		assert_int_equal(parse(&selection, wrong[i]), -EINVAL);
 		assert_non_null(
 			strstr(captured.text, "option '--keep' needs comma-separated rules"));
 	}
@@ -115,22 +106,21 @@ static void make_places(struct places *places)
 
 static void check_place(const char *given, const char *expected)
 {
-	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+	CLEANUP(selection_free) struct selection_settings selection = {0};
 	char option[128];
 
-	rule_settings_init(&settings);
-	assert_null(settings.rules.protect);
+	assert_null(selection.rules.rules.protect);
 	(void)snprintf(option, sizeof(option), "--protect=%s", given);
-	assert_int_equal(parse(&settings, option), 0);
-	assert_string_equal(settings.rules.protect[0], expected);
-	assert_null(settings.rules.protect[1]);
-	assert_null(settings.rules.only);
+	assert_int_equal(parse(&selection, option), 0);
+	assert_string_equal(selection.rules.rules.protect[0], expected);
+	assert_null(selection.rules.rules.protect[1]);
+	assert_null(selection.rules.rules.only);
 	(void)snprintf(option, sizeof(option), "--only=%s", given);
-	assert_int_equal(parse(&settings, option), 0);
-	assert_int_equal(parse(&settings, "--only=/"), 0);
-	assert_string_equal(settings.rules.only[0], expected);
-	assert_string_equal(settings.rules.only[1], "/");
-	assert_null(settings.rules.only[2]);
+	assert_int_equal(parse(&selection, option), 0);
+	assert_int_equal(parse(&selection, "--only=/"), 0);
+	assert_string_equal(selection.rules.rules.only[0], expected);
+	assert_string_equal(selection.rules.rules.only[1], "/");
+	assert_null(selection.rules.rules.only[2]);
 }
 
 static void test_paths_are_resolved(void **state)
@@ -160,12 +150,11 @@ static void check_refused(const char *given, int expected, const char *message)
 	static const char *const names[] = {"--protect", "--only"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		CLEANUP(rule_settings_deinit) struct rule_settings settings;
+		CLEANUP(selection_free) struct selection_settings selection = {0};
 		char option[128];
 
-		rule_settings_init(&settings);
 		(void)snprintf(option, sizeof(option), "%s=%s", names[i], given);
-		assert_int_equal(parse(&settings, option), expected);
+		assert_int_equal(parse(&selection, option), expected);
 		assert_non_null(strstr(captured.text, message));
 		assert_non_null(strstr(captured.text, given));
 		assert_non_null(strstr(captured.text, names[i]));
@@ -206,14 +195,13 @@ static int check(const struct fixture *f, struct rule_settings *settings, size_t
 static void test_folder_outside_of_the_sources_is_named(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+	CLEANUP(selection_free) struct selection_settings selection = {0};
 
-	rule_settings_init(&settings);
-	assert_int_equal(parse(&settings, "--protect=/"), 0);
-	assert_int_equal(check(f, &settings, 2), 0);
+	assert_int_equal(parse(&selection, "--protect=/"), 0);
+	assert_int_equal(check(f, &selection.rules, 2), 0);
 	assert_string_equal(captured.text, "");
-	assert_int_equal(parse(&settings, "--protect=/proc/self/fd"), 0);
-	assert_true(check(f, &settings, 2) < 0);
+	assert_int_equal(parse(&selection, "--protect=/proc/self/fd"), 0);
+	assert_true(check(f, &selection.rules, 2) < 0);
 	assert_non_null(strstr(captured.text, "/fd'"));
 	assert_non_null(strstr(captured.text, "--protect or --only"));
 }
@@ -221,13 +209,12 @@ static void test_folder_outside_of_the_sources_is_named(void **state)
 static void test_between_sources_needs_two(void **state)
 {
 	struct fixture *f = *state;
-	CLEANUP(rule_settings_deinit) struct rule_settings settings;
+	CLEANUP(selection_free) struct selection_settings selection = {0};
 
-	rule_settings_init(&settings);
-	assert_int_equal(parse(&settings, "--between-sources"), 0);
-	assert_true(settings.rules.between_sources);
-	assert_int_equal(check(f, &settings, 2), 0);
-	assert_true(check(f, &settings, 1) < 0);
+	assert_int_equal(parse(&selection, "--between-sources"), 0);
+	assert_true(selection.rules.rules.between_sources);
+	assert_int_equal(check(f, &selection.rules, 2), 0);
+	assert_true(check(f, &selection.rules, 1) < 0);
 	assert_non_null(strstr(captured.text, "two sources"));
 }
 
