@@ -502,7 +502,7 @@ static int make_lanes(struct daemon *daemon)
 {
 	const struct daemon_settings *settings = daemon->settings;
 	bool watched = settings->foreground || settings->wait;
-	const struct comparer_settings comparer_settings = {
+	const struct lanes_settings lanes_settings = {
 		.indexing = daemon->indexing,
 		.progress = watched ? daemon->indexing->settings->progress : PROGRESS_NEVER,
 		.compared = on_compared,
@@ -510,7 +510,7 @@ static int make_lanes(struct daemon *daemon)
 		.barrier_reached = on_contents_reached,
 		.context = daemon,
 	};
-	int r = lanes_new(&daemon->lanes, &comparer_settings);
+	int r = lanes_new(&daemon->lanes, &lanes_settings);
 
 	if (r < 0)
 		log_error("cannot prepare the comparison of files: %s", error_text(r));

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The lanes have no thread of their own. Calls run in the two comparer threads, in the mapper
- * thread and in their callers:
+/* Each lane has a comparer thread, and the mapper has one:
  *
- *	small: first comparison ended --comparer_begin--> large: first comparison
- *	small: barrier reached -------comparer_barrier--> large
+ *	waits for		passes on
+ *	begin()			first comparison --> note_compared()
+ *	a due file of backoff	ingest_compare --> commits; busy files --> backoff;
+ *	  or failing, a retry	  unreadable files --> failing
+ *	a ticket		up to BARRIER_ROUNDS comparisons without debounce
+ *				  --> pass_ticket()
+ *	the end of a pause	(ticket_worker.h after each round, RETRY_MS_MIN after a failure)
+ *
+ *	small: first comparison ended --begin-----------> large: first comparison
+ *	small: barrier reached ----------ticket---------> large
  *	large: first comparison ended ---request_run----> mapper --> settings.compared
  *	large: barrier reached ------------ticket-------> mapper --> settings.barrier_reached
  *	small, large: busy --lock--> settings.busy (any lane is busy)
@@ -17,32 +24,44 @@
  *	a ticket		up to BARRIER_ROUNDS runs --> settings.barrier_reached
  *	again_ns		another run, for bytes that were not on the disk
  *	request_run()	a run --> settings.compared
- *	the end of a pause	(ticket_worker.h after each run, RETRY_MS after a failure)
+ *	the end of a pause	(ticket_worker.h after each run, RETRY_MS_MIN after a failure)
  */
 #include "view/follow/lanes.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "index/commit_delta.h"
-#include "scan/indexing.h"
+#include "index/query.h"
+#include "index/scan.h"
 #include "scan/mapping.h"
+#include "view/follow/backoff.h"
+#include "view/follow/pending_files.h"
 #include "view/follow/ticket_worker.h"
 
 /* Smallest size of a large file. At 100 MB/s a disk reads two files below this size in about
  * 160 ms. */
 #define LARGE_BYTES (UINT64_C(8) << 20)
 
-/* Pause of the mapper after a failure, which is usually a full disk. */
-#define RETRY_MS 1000
+/* Pause between two attempts after a failure (usually a full disk). */
+#define RETRY_MS_MIN 1000
+#define RETRY_MS_MAX 4000
 
-/* Maximum number of runs of the mapper for one barrier. Groups can change all the time. */
+/* Maximum number of comparisons, and of runs of the mapper, for one barrier. If a file changes
+ * during each of them, a program probably writes to it all the time. */
 #define BARRIER_ROUNDS 3
+
+/* Interval at which sweep() frees memory. */
+#define SWEEP_MS 10000
 
 enum {
 	LANE_SMALL,
@@ -52,9 +71,28 @@ enum {
 
 struct lane {
 	struct lanes *lanes;
-	struct comparer *comparer;
-	bool busy;
+	struct ingest_range range; /* sizes of the files that this lane compares */
+	/* guarded by lanes->lock */
+	bool busy; /* also until the first comparison has ended */
 	int problem; /* positive errno, or 0 */
+	/* fields used only by the comparer thread */
+	struct ingest ingest; /* for all comparisons after the first */
+	uint64_t resume_ns; /* earliest next comparison, unless a ticket waits */
+	uint64_t due_ns; /* the comparison under way includes the files due at this time */
+	bool retries; /* the comparison under way includes all files that could not be read */
+
+	/* memory ran out for a changed file: the index has to be searched for it */
+	atomic_bool forgot;
+	atomic_bool moved; /* a file differed from its index entry since the barrier began */
+
+	struct ticket_worker worker; /* its lock also guards all fields below */
+	struct backoff backoff; /* changed files */
+	struct backoff failing; /* files that could not be read, because of a temporary error */
+	bool retry; /* retry all files that could not be read, for any reason */
+	uint64_t sweep_ns; /* time of the next sweep */
+	struct bytes rivals; /* sizes noted since the comparison under way began */
+	bool any_rival; /* memory ran out for a rival, so every size counts as noted */
+	bool held; /* the first comparison waits for begin() */
 };
 
 struct mapper {
@@ -70,19 +108,50 @@ struct mapper {
 };
 
 struct lanes {
-	struct comparer_settings settings;
+	struct lanes_settings settings;
 	struct mapper mapper;
-	pthread_mutex_t lock; /* guards all fields below, and is held in settings.busy */
 	struct lane list[LANES];
+	pthread_mutex_t lock; /* guards all fields below, and is held in settings.busy */
 	bool compared; /* settings.compared was called */
 	/* what the lanes reported for tickets that the mapper has not answered yet */
 	int error; /* positive errno, or 0 */
 	bool moved;
 };
 
-static struct comparer *lane_of(struct lanes *lanes, uint64_t size)
+static bool is_large(const struct lane *lane)
 {
-	return lanes->list[size < LARGE_BYTES ? LANE_SMALL : LANE_LARGE].comparer;
+	return lane == &lane->lanes->list[LANE_LARGE];
+}
+
+/* ---- notes -------------------------------------------------------------------------- */
+
+/* Notes a file whose content is unknown, so that it is compared.
+ *
+ * closed	no program is known to have the file open for writing
+ */
+static void note_changed(struct lane *lane, uint64_t file, bool closed)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	if (backoff_changed(&lane->backoff, file, closed, clock_monotonic_ns()) < 0)
+		atomic_store(&lane->forgot, true);
+	ticket_worker_wake(&lane->worker);
+	pthread_mutex_unlock(&lane->worker.lock);
+}
+
+static void note_rival(struct lane *lane, uint64_t size)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	if (bytes_append(&lane->rivals, &size, sizeof(size)) < 0)
+		lane->any_rival = true;
+	pthread_mutex_unlock(&lane->worker.lock);
+}
+
+static void retry_failed(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	lane->retry = true;
+	ticket_worker_wake(&lane->worker);
+	pthread_mutex_unlock(&lane->worker.lock);
 }
 
 /* Notes that groups have to be mapped. remap: any file possibly shares other extents than before.
@@ -97,11 +166,11 @@ static void request_run(struct mapper *mapper, bool remap, bool reports)
 	pthread_mutex_unlock(&mapper->worker.lock);
 }
 
-/* ---- reports of the lanes and the mapper --------------------------------------------- */
+/* ---- reports of the lanes and the mapper -------------------------------------------- */
 
-static void on_busy(void *context, bool busy, int problem)
+/* Reports to settings.busy whether any lane is busy. */
+static void report_busy(struct lane *lane, bool busy, int problem)
 {
-	struct lane *lane = context;
 	struct lanes *lanes = lane->lanes;
 	bool any = false;
 
@@ -130,52 +199,43 @@ static void report_compared(struct lanes *lanes, int result)
 		lanes->settings.compared(lanes->settings.context, result);
 }
 
-/* Starts the large lane, unless the small lane retries: both first comparisons use
- * indexing->ingest. */
-static void on_small_compared(void *context, int result)
+/* Starts the first comparison of a lane that is held. */
+static void begin(struct lane *lane)
 {
-	const struct lane *lane = context;
+	pthread_mutex_lock(&lane->worker.lock);
+	lane->held = false;
+	ticket_worker_wake(&lane->worker);
+	pthread_mutex_unlock(&lane->worker.lock);
+}
+
+/* Notes the end of an attempt of a first comparison. The large lane starts after the small one,
+ * unless that retries: both first comparisons use indexing->ingest. */
+static void note_compared(struct lane *lane, int result)
+{
 	struct lanes *lanes = lane->lanes;
 
 	if (result < 0)
 		report_compared(lanes, result);
-	if (result == 0 || result == -EUCLEAN)
-		comparer_begin(lanes->list[LANE_LARGE].comparer);
+	if (is_large(lane) && result == 0)
+		request_run(&lanes->mapper, false, true);
+	else if (!is_large(lane) && (result == 0 || result == -EUCLEAN))
+		begin(&lanes->list[LANE_LARGE]);
 }
 
-static void on_large_compared(void *context, int result)
+/* Passes a ticket from a lane to the next one, or from the last one to the mapper. */
+static void pass_ticket(struct lane *lane, uint64_t ticket, int error, bool moved)
 {
-	const struct lane *lane = context;
+	struct lanes *lanes = lane->lanes;
 
-	if (result < 0)
-		report_compared(lane->lanes, result);
-	else
-		request_run(&lane->lanes->mapper, false, true);
-}
-
-static void note_result(struct lanes *lanes, int error, bool moved)
-{
+	ticket_worker_finish(&lane->worker, ticket);
 	pthread_mutex_lock(&lanes->lock);
 	lanes->moved |= moved;
 	if (lanes->error == 0)
 		lanes->error = error;
 	pthread_mutex_unlock(&lanes->lock);
-}
-
-static void on_small_barrier(void *context, uint64_t ticket, int error, bool moved)
-{
-	const struct lane *lane = context;
-
-	note_result(lane->lanes, error, moved);
-	comparer_barrier(lane->lanes->list[LANE_LARGE].comparer, ticket);
-}
-
-static void on_large_barrier(void *context, uint64_t ticket, int error, bool moved)
-{
-	const struct lane *lane = context;
-
-	note_result(lane->lanes, error, moved);
-	ticket_worker_request(&lane->lanes->mapper.worker, ticket);
+	ticket_worker_request(is_large(lane) ? &lanes->mapper.worker
+					     : &lanes->list[LANE_LARGE].worker,
+			      ticket);
 }
 
 /* Answers a ticket: the groups noted before it are mapped, except those whose files are not on the
@@ -195,9 +255,355 @@ static void answer(struct lanes *lanes, uint64_t ticket, int error)
 	lanes->settings.barrier_reached(lanes->settings.context, ticket, error, moved);
 }
 
-/* ---- the mapper thread --------------------------------------------------------------- */
+/* ---- sizes to compare --------------------------------------------------------------- */
 
-static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
+/* Files to be compared now, and their sizes. */
+struct due {
+	struct due_files files;
+	uint64_t *sizes; /* ascending, each once */
+	size_t size_count;
+};
+
+static void due_free(struct due *due)
+{
+	free(due->files.list);
+	free(due->sizes);
+}
+
+static int find_sizes(struct catalog *catalog, struct ingest_range range, struct due *due)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct file_record file;
+	int r = catalog_read_begin(catalog, &reader);
+
+	due->sizes = calloc(due->files.count ? due->files.count : 1, sizeof(*due->sizes));
+	if (!due->sizes)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < due->files.count; i++) {
+		r = catalog_get_file(reader, due->files.list[i], &file);
+		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode) &&
+		    ingest_range_has(range, file.attributes.size))
+			due->sizes[due->size_count++] = file.attributes.size;
+		if (r == -ENOENT)
+			r = 0;
+	}
+	due->size_count = numbers_sort_once(due->sizes, due->size_count);
+	return r;
+}
+
+/* ---- results of a comparison -------------------------------------------------------- */
+
+/* Makes failed files wait for a retry, and ends the wait of retried files that did not fail again.
+ * The caller holds the lock. Returns 0 or -ENOMEM. */
+static int finish_failed(struct lane *lane, const struct due *due, const struct bytes *failed)
+{
+	const uint64_t *list = (const void *)failed->data;
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < failed->length / sizeof(*list); i++) {
+		if (!backoff_waits(&lane->failing, list[i], lane->due_ns))
+			r = backoff_failed(&lane->failing, list[i], now);
+	}
+	for (size_t i = 0; r == 0 && i < due->files.count; i++) {
+		if (backoff_is_due(&lane->failing, due->files.list[i], lane->due_ns))
+			backoff_done(&lane->failing, due->files.list[i], now);
+	}
+	if (r < 0 || !lane->retries)
+		return r;
+	/* files that BACKOFF_ALL represents are possibly still unread */
+	if (lane->ingest.result.pending > 0)
+		return backoff_failed(&lane->failing, BACKOFF_ALL, now);
+	if (backoff_is_due(&lane->failing, BACKOFF_ALL, lane->due_ns))
+		backoff_done(&lane->failing, BACKOFF_ALL, now);
+	return 0;
+}
+
+/* Makes pending files wait again, and ends the wait of the other due files. If a file changed
+ * during the comparison, it waits already, and its due time stays. The caller holds the lock.
+ * Returns 0 or -ENOMEM. */
+static int finish_compared(struct lane *lane, const struct due *due, const struct bytes *pending)
+{
+	const uint64_t *list = (const void *)pending->data;
+	size_t count = pending->length / sizeof(*list);
+	uint64_t now = clock_monotonic_ns();
+	int r = 0;
+
+	for (size_t i = 0; i < due->files.count; i++) {
+		if (!backoff_waits(&lane->backoff, due->files.list[i], now) &&
+		    !(count > 0 &&
+		      bsearch(&due->files.list[i], list, count, sizeof(*list), numbers_by_value)))
+			backoff_done(&lane->backoff, due->files.list[i], now);
+	}
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!backoff_waits(&lane->backoff, list[i], now))
+			r = backoff_busy(&lane->backoff, list[i], now);
+	}
+	return r;
+}
+
+/* ---- comparing ---------------------------------------------------------------------- */
+
+static bool waits(void *context, uint64_t file)
+{
+	struct lane *lane = context;
+	bool waits;
+
+	pthread_mutex_lock(&lane->worker.lock);
+	waits = backoff_waits(&lane->backoff, file, clock_monotonic_ns());
+	pthread_mutex_unlock(&lane->worker.lock);
+	return waits;
+}
+
+static bool tried_again(void *context, uint64_t file)
+{
+	struct lane *lane = context;
+	bool again;
+
+	if (lane->retries)
+		return true;
+	pthread_mutex_lock(&lane->worker.lock);
+	again = backoff_is_due(&lane->failing, file, lane->due_ns);
+	pthread_mutex_unlock(&lane->worker.lock);
+	return again;
+}
+
+/* Drops the noted rivals, as a comparison that begins now includes them. */
+static void begin_comparison(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	lane->rivals.length = 0;
+	lane->any_rival = false;
+	pthread_mutex_unlock(&lane->worker.lock);
+}
+
+/* Notes every unread file of the range that shares its size with another file. Returns 0 or
+ * -errno. */
+static int note_all_unread(struct lane *lane)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct size_entry from = {0}, last = {0}, entry;
+	struct ingest_range range = lane->range;
+	int r = catalog_read_begin(lane->lanes->settings.indexing->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_min_size(reader, &from.size);
+	if (from.size < range.from)
+		from.size = range.from;
+	if (r == 0)
+		r = catalog_scan_sizes(reader, &from, &scan);
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
+	       ingest_range_has(range, entry.size)) {
+		if (entry.size == last.size && last.file && last.prefix == 0)
+			note_changed(lane, last.file, false);
+		if (entry.size == last.size && entry.prefix == 0)
+			note_changed(lane, entry.file, false);
+		last = entry;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int note_forgotten(struct lane *lane)
+{
+	int r = atomic_exchange(&lane->forgot, false) ? note_all_unread(lane) : 0;
+
+	if (r < 0)
+		atomic_store(&lane->forgot, true);
+	return r;
+}
+
+/* Finds the due files. all: includes changed files whose debounce time has not ended. */
+static int find_due(struct lane *lane, bool all, struct due *due)
+{
+	uint64_t now = clock_monotonic_ns();
+	int r;
+
+	lane->due_ns = now;
+	pthread_mutex_lock(&lane->worker.lock);
+	lane->retries = lane->retry || backoff_is_due(&lane->failing, BACKOFF_ALL, now);
+	lane->retry = false;
+	r = backoff_due(&lane->backoff, now, all, &due->files);
+	if (r == 0)
+		r = backoff_due(&lane->failing, now, false, &due->files);
+	pthread_mutex_unlock(&lane->worker.lock);
+	if (r == 0 && lane->retries)
+		r = pending_files_find_failed(lane->ingest.catalog, &due->files);
+	if (r < 0 && lane->retries)
+		retry_failed(lane);
+	return r;
+}
+
+/* Compares the due files; all: as in find_due(). Sets *nothing to whether no file was due. Returns
+ * 0 or -errno. */
+static int compare_due(struct lane *lane, bool all, bool *nothing)
+{
+	struct ingest *ingest = &lane->ingest;
+	CLEANUP(due_free) struct due due = {0};
+	CLEANUP(pending_files_free) struct pending_files pending = {0};
+	struct ingest_sizes sizes = {.waits = all ? NULL : waits,
+				     .again = tried_again,
+				     .context = lane};
+	int r = note_forgotten(lane);
+
+	if (r == 0)
+		r = find_due(lane, all, &due);
+	*nothing = r == 0 && due.files.count == 0;
+	if (r < 0 || due.files.count == 0)
+		return r;
+	begin_comparison(lane);
+	ingest->patient = all;
+	r = find_sizes(ingest->catalog, lane->range, &due);
+	sizes.list = due.sizes;
+	sizes.count = due.size_count;
+	if (r == 0)
+		r = ingest_compare(ingest, &sizes);
+	if (r == 0)
+		r = pending_files_find(&pending, ingest->catalog, due.sizes, due.size_count);
+	if (r == 0)
+		r = pending_files_forgive(&pending, ingest->catalog);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&lane->worker.lock);
+	r = finish_compared(lane, &due, &pending.waiting);
+	if (r == 0)
+		r = finish_failed(lane, &due, &pending.failed);
+	pthread_mutex_unlock(&lane->worker.lock);
+	return r;
+}
+
+/* Compares all waiting files for a ticket. Sets *moved to whether a file differed from its index
+ * entry. */
+static int compare_for_barrier(struct lane *lane, bool *moved)
+{
+	bool nothing = false;
+	int r = 0;
+
+	atomic_store(&lane->moved, false);
+	for (int round = 0; r == 0 && !nothing && round < BARRIER_ROUNDS; round++)
+		r = compare_due(lane, true, &nothing);
+	*moved = atomic_load(&lane->moved);
+	return r;
+}
+
+/* ---- the comparer thread ------------------------------------------------------------ */
+
+static void wait_to_begin(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	while (lane->held && !lane->worker.ending)
+		pthread_cond_wait(&lane->worker.changed, &lane->worker.lock);
+	pthread_mutex_unlock(&lane->worker.lock);
+}
+
+/* Runs the first comparison until it succeeds or fails with -EUCLEAN. Returns 0, -ECANCELED if the
+ * thread has to end, or another -errno. */
+static int compare_first(struct lane *lane)
+{
+	const struct lanes_settings *settings = &lane->lanes->settings;
+	unsigned int pause_ms = RETRY_MS_MIN;
+	bool again = false;
+	int r;
+
+	wait_to_begin(lane);
+	if (stop_requested())
+		return -ECANCELED;
+	settings->indexing->ingest.range = lane->range;
+	lane->ingest = (struct ingest){.catalog = settings->indexing->catalog,
+				       .sources = &settings->indexing->sources,
+				       .settings = &settings->indexing->ingest_settings,
+				       .hooks = settings->indexing->hooks};
+	do {
+		report_busy(lane, true, 0);
+		begin_comparison(lane);
+		r = indexing_contents(settings->indexing,
+				      again ? PROGRESS_NEVER : settings->progress);
+		/* the result of a stopped comparison is not reported */
+		if (stop_requested())
+			return -ECANCELED;
+		report_busy(lane, r < 0, -r);
+		note_compared(lane, r);
+		again = true;
+		if (r < 0 && !ticket_worker_pause(&lane->worker, pause_ms))
+			return -ECANCELED;
+		if (pause_ms < RETRY_MS_MAX)
+			pause_ms *= 2;
+	} while (r < 0 && r != -EUCLEAN);
+	return r == 0 ? note_all_unread(lane) : r;
+}
+
+/* Returns the time of the next comparison without a ticket. The caller holds the lock. */
+static uint64_t next_comparison_ns(const struct lane *lane)
+{
+	uint64_t due_ns = backoff_next_ns(&lane->backoff);
+	uint64_t failed_ns = backoff_next_ns(&lane->failing);
+
+	if (lane->forgot || lane->retry)
+		return lane->resume_ns;
+	if (failed_ns < due_ns)
+		due_ns = failed_ns;
+	return due_ns > lane->resume_ns ? due_ns : lane->resume_ns;
+}
+
+/* Frees the entries of quiet files and the noted rivals, and returns free memory to the kernel. The
+ * caller holds the lock. */
+static void sweep(struct lane *lane, uint64_t now_ns)
+{
+	if (now_ns < lane->sweep_ns)
+		return;
+	backoff_sweep(&lane->backoff, now_ns);
+	backoff_sweep(&lane->failing, now_ns);
+	bytes_free(&lane->rivals);
+	memory_trim();
+	lane->sweep_ns = now_ns + SWEEP_MS * MS_NS;
+}
+
+static bool comparison_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
+{
+	struct lane *lane = context;
+	uint64_t next_ns = next_comparison_ns(lane);
+
+	sweep(lane, now_ns);
+	*until_ns = next_ns < lane->sweep_ns ? next_ns : lane->sweep_ns;
+	return next_ns <= now_ns;
+}
+
+/* Does one round of work. broken: the index is corrupt. It is rebuilt at the next start; until then
+ * no file is compared, and each ticket is answered with EUCLEAN. */
+static int compare_noted(struct lane *lane, uint64_t ticket, bool *moved, bool broken)
+{
+	bool nothing;
+
+	if (broken)
+		return -EUCLEAN;
+	return ticket ? compare_for_barrier(lane, moved) : compare_due(lane, false, &nothing);
+}
+
+static void *compare(void *context)
+{
+	struct lane *lane = context;
+	const struct lanes_settings *settings = &lane->lanes->settings;
+	int r = compare_first(lane);
+	bool moved = false, goes_on = r != -ECANCELED;
+	uint64_t ticket, began_ns;
+
+	while (goes_on && ticket_worker_wait(&lane->worker, comparison_is_due, lane, &ticket)) {
+		report_busy(lane, true, -r);
+		began_ns = clock_monotonic_ns();
+		r = compare_noted(lane, ticket, &moved, r == -EUCLEAN);
+		lane->resume_ns = duty_cycle_resume_ns(began_ns);
+		report_busy(lane, r < 0, -r);
+		if (ticket && !stop_requested())
+			pass_ticket(lane, ticket, -r, moved);
+		catalog_judge(settings->indexing->catalog, r);
+		goes_on = r == 0 || ticket_worker_pause(&lane->worker, RETRY_MS_MIN);
+	}
+	return NULL;
+}
+
+/* ---- the mapper thread -------------------------------------------------------------- */
+
+static bool run_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 {
 	const struct mapper *mapper = context;
 	uint64_t next_ns = mapper->noted ? 0 : mapper->again_ns;
@@ -252,7 +658,7 @@ static void end_run(struct lanes *lanes, uint64_t began_ns, int result, bool rem
 }
 
 /* Maps the noted groups, and those that are due. Returns 0 or -errno. */
-static int run(struct lanes *lanes, bool remap)
+static int map_once(struct lanes *lanes, bool remap)
 {
 	struct indexing *indexing = lanes->settings.indexing;
 	struct mapper *mapper = &lanes->mapper;
@@ -269,13 +675,13 @@ static int run(struct lanes *lanes, bool remap)
 
 /* Does one round of work. For a ticket, maps only what was noted, until nothing is. Returns 0 or
  * -errno. */
-static int work(struct lanes *lanes, uint64_t ticket)
+static int map_noted(struct lanes *lanes, uint64_t ticket)
 {
 	int rounds = ticket ? BARRIER_ROUNDS : 1, r = 0;
 	bool remap = false;
 
 	while (r == 0 && rounds-- > 0 && (begin_run(&lanes->mapper, &remap) || !ticket))
-		r = run(lanes, remap);
+		r = map_once(lanes, remap);
 	return r;
 }
 
@@ -286,9 +692,9 @@ static void *map(void *context)
 	uint64_t ticket;
 	int r = 0;
 
-	while ((r == 0 || ticket_worker_pause(&mapper->worker, RETRY_MS)) &&
-	       ticket_worker_wait(&mapper->worker, is_due, mapper, &ticket)) {
-		r = work(lanes, ticket);
+	while ((r == 0 || ticket_worker_pause(&mapper->worker, RETRY_MS_MIN)) &&
+	       ticket_worker_wait(&mapper->worker, run_is_due, mapper, &ticket)) {
+		r = map_noted(lanes, ticket);
 		catalog_judge(lanes->settings.indexing->catalog, r);
 		if (ticket && !stop_requested())
 			answer(lanes, ticket, -r);
@@ -296,7 +702,12 @@ static void *map(void *context)
 	return NULL;
 }
 
-/* ---- notes for the lanes ------------------------------------------------------------- */
+/* ---- notes for the lanes ------------------------------------------------------------ */
+
+static struct lane *lane_of(struct lanes *lanes, uint64_t size)
+{
+	return &lanes->list[size < LARGE_BYTES ? LANE_SMALL : LANE_LARGE];
+}
 
 /* Returns whether the members or the kept copy of a group that maps changed. The commits of the
  * mapper itself do not change the time. */
@@ -314,9 +725,9 @@ void lanes_note_commit(struct lanes *lanes, const struct commit_delta *delta)
 
 	for (size_t i = 0; (file = commit_delta_at(delta, DELTA_FILES, i)); i++) {
 		if (file->what & DELTA_FILE_UNREAD)
-			comparer_note_changed(lane_of(lanes, file->size), file->file, true);
+			note_changed(lane_of(lanes, file->size), file->file, true);
 		if (file->what & DELTA_FILE_BACK)
-			comparer_note_rival(lane_of(lanes, file->size), file->size);
+			note_rival(lane_of(lanes, file->size), file->size);
 	}
 	for (size_t i = 0; !unmapped && (group = commit_delta_at(delta, DELTA_GROUPS, i)); i++)
 		unmapped = is_unmapped(group);
@@ -326,12 +737,22 @@ void lanes_note_commit(struct lanes *lanes, const struct commit_delta *delta)
 
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size)
 {
-	return comparer_has_new_rival(lane_of(lanes, size), size);
+	struct lane *lane = lane_of(lanes, size);
+	const uint64_t *sizes;
+	bool has_new_rival;
+
+	pthread_mutex_lock(&lane->worker.lock);
+	has_new_rival = lane->any_rival;
+	sizes = (const void *)lane->rivals.data;
+	for (size_t i = 0; i < lane->rivals.length / sizeof(size) && !has_new_rival; i++)
+		has_new_rival = sizes[i] == size;
+	pthread_mutex_unlock(&lane->worker.lock);
+	return has_new_rival;
 }
 
 void lanes_barrier(struct lanes *lanes, uint64_t ticket)
 {
-	comparer_barrier(lanes->list[LANE_SMALL].comparer, ticket);
+	ticket_worker_request(&lanes->list[LANE_SMALL].worker, ticket);
 }
 
 void lanes_remap(struct lanes *lanes)
@@ -342,45 +763,38 @@ void lanes_remap(struct lanes *lanes)
 void lanes_note_written(struct lanes *lanes, uint64_t file)
 {
 	for (size_t i = 0; i < LANES; i++)
-		comparer_note_changed(lanes->list[i].comparer, file, false);
+		note_changed(&lanes->list[i], file, false);
 }
 
 void lanes_note_moved(struct lanes *lanes)
 {
 	for (size_t i = 0; i < LANES; i++)
-		comparer_note_moved(lanes->list[i].comparer);
+		atomic_store(&lanes->list[i].moved, true);
 }
 
 void lanes_retry(struct lanes *lanes)
 {
 	for (size_t i = 0; i < LANES; i++)
-		comparer_retry(lanes->list[i].comparer);
+		retry_failed(&lanes->list[i]);
 }
 
-/* ---- life ---------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------- */
 
-static int make_lane(struct lanes *lanes, size_t number)
+static void init_lane(struct lanes *lanes, size_t number)
 {
 	struct lane *lane = &lanes->list[number];
-	struct comparer_settings settings = lanes->settings;
-	bool large = number == LANE_LARGE;
 
 	lane->lanes = lanes;
-	lane->busy = true; /* until the first comparison has ended */
-	settings.range = large ? (struct ingest_range){.from = LARGE_BYTES}
-			       : (struct ingest_range){.below = LARGE_BYTES};
-	settings.held = large;
-	settings.compared = large ? on_large_compared : on_small_compared;
-	settings.busy = on_busy;
-	settings.barrier_reached = large ? on_large_barrier : on_small_barrier;
-	settings.context = lane;
-	return comparer_new(&lane->comparer, &settings);
+	lane->busy = true;
+	lane->held = number == LANE_LARGE;
+	lane->range = number == LANE_LARGE ? (struct ingest_range){.from = LARGE_BYTES}
+					   : (struct ingest_range){.below = LARGE_BYTES};
+	ticket_worker_init(&lane->worker);
 }
 
-int lanes_new(struct lanes **lanes, const struct comparer_settings *settings)
+int lanes_new(struct lanes **lanes, const struct lanes_settings *settings)
 {
 	struct lanes *made = calloc(1, sizeof(*made));
-	int r = 0;
 
 	if (!made)
 		return -ENOMEM;
@@ -390,13 +804,10 @@ int lanes_new(struct lanes **lanes, const struct comparer_settings *settings)
 	made->mapper.again_ns = UINT64_MAX;
 	ticket_worker_init(&made->mapper.worker);
 	pthread_mutex_init(&made->lock, NULL);
-	for (size_t i = 0; r == 0 && i < LANES; i++)
-		r = make_lane(made, i);
-	if (r < 0)
-		lanes_free(made);
-	else
-		*lanes = made;
-	return r;
+	for (size_t i = 0; i < LANES; i++)
+		init_lane(made, i);
+	*lanes = made;
+	return 0;
 }
 
 int lanes_start(struct lanes *lanes)
@@ -404,7 +815,7 @@ int lanes_start(struct lanes *lanes)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < LANES; i++)
-		r = comparer_start(lanes->list[i].comparer);
+		r = ticket_worker_start(&lanes->list[i].worker, compare, &lanes->list[i]);
 	return r < 0 ? r : ticket_worker_start(&lanes->mapper.worker, map, lanes);
 }
 
@@ -413,8 +824,16 @@ void lanes_stop(struct lanes *lanes)
 	if (!lanes)
 		return;
 	for (size_t i = 0; i < LANES; i++)
-		comparer_stop(lanes->list[i].comparer);
+		ticket_worker_stop(&lanes->list[i].worker);
 	ticket_worker_stop(&lanes->mapper.worker);
+}
+
+static void deinit_lane(struct lane *lane)
+{
+	backoff_free(&lane->backoff);
+	backoff_free(&lane->failing);
+	bytes_free(&lane->rivals);
+	ticket_worker_deinit(&lane->worker);
 }
 
 void lanes_free(struct lanes *lanes)
@@ -422,7 +841,7 @@ void lanes_free(struct lanes *lanes)
 	if (!lanes)
 		return;
 	for (size_t i = 0; i < LANES; i++)
-		comparer_free(lanes->list[i].comparer);
+		deinit_lane(&lanes->list[i]);
 	ticket_worker_deinit(&lanes->mapper.worker);
 	pthread_mutex_destroy(&lanes->lock);
 	free(lanes);
