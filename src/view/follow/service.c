@@ -19,9 +19,9 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/stop.h"
-#include "base/thread.h"
 #include "index/query.h"
 #include "scan/indexing.h"
+#include "view/follow/ticket_worker.h"
 #include "view/tree/view.h"
 
 /* ---- service manager ---------------------------------------------------------------- */
@@ -272,11 +272,11 @@ void readiness_report(struct readiness *readiness, enum twinfs_exit status)
  *	service_status_update(),	a status line that differs from the last one --> manager
  *	  a view, POLL_NS while the
  *	  view is not current
- *	PAUSE_NS after each line
+ *	PAUSE_MS after each line
  */
 
 /* Minimum time between two lines. */
-#define PAUSE_NS (250 * MS_NS)
+#define PAUSE_MS 250
 /* Interval at which counters are polled, as no update reports their changes. */
 #define POLL_NS SECOND_NS
 
@@ -284,13 +284,10 @@ struct service_status {
 	const struct service_manager *service; /* borrowed */
 	const struct indexing *indexing; /* borrowed */
 	struct bytes sent; /* the last line; used only by the thread */
-
-	pthread_t thread;
-	pthread_mutex_t lock; /* guards all fields below */
-	pthread_cond_t changed;
+	struct ticket_worker worker; /* its lock also guards all fields below; it has no tickets */
 	struct view *view; /* borrowed; NULL before service_status_show() */
 	bool has_update;
-	bool ending;
+	uint64_t poll_ns; /* time of the next line without an update */
 };
 
 /* ---- text --------------------------------------------------------------------------- */
@@ -401,37 +398,41 @@ static bool send_status(struct service_status *status, const struct view *view)
 	return true;
 }
 
-/* Waits until PAUSE_NS after the last line, and then for an update. The caller holds the lock. */
-static void wait_for_update(struct service_status *status)
+/* While the view is current, updates report every change. */
+static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 {
-	uint64_t now = clock_monotonic_ns(), until_ns = now + PAUSE_NS;
+	const struct service_status *status = context;
+	bool is_current = status->view && view_get_state(status->view) == VIEW_CURRENT;
 
-	while (!status->ending && clock_monotonic_ns() < until_ns)
-		timed_wait(&status->changed, &status->lock, until_ns);
-	/* while the view is current, updates report every change */
-	until_ns = status->view && view_get_state(status->view) == VIEW_CURRENT ? UINT64_MAX
-										: now + POLL_NS;
-	while (!status->ending && !status->has_update && clock_monotonic_ns() < until_ns)
-		timed_wait(&status->changed, &status->lock, until_ns);
+	*until_ns = is_current ? UINT64_MAX : status->poll_ns;
+	return status->has_update || *until_ns <= now_ns;
+}
+
+/* Sends one line. Returns false if the thread has to end. */
+static bool send_next(struct service_status *status)
+{
+	const struct view *view;
+	bool sent;
+
+	pthread_mutex_lock(&status->worker.lock);
+	view = status->view;
+	status->has_update = false;
+	pthread_mutex_unlock(&status->worker.lock);
+	sent = send_status(status, view);
+	pthread_mutex_lock(&status->worker.lock);
+	status->has_update |= !sent;
+	status->poll_ns = clock_monotonic_ns() + POLL_NS;
+	pthread_mutex_unlock(&status->worker.lock);
+	return ticket_worker_pause(&status->worker, PAUSE_MS);
 }
 
 static void *run(void *context)
 {
 	struct service_status *status = context;
+	uint64_t no_ticket;
 
-	pthread_mutex_lock(&status->lock);
-	while (!status->ending) {
-		const struct view *view = status->view;
-		bool sent;
-
-		status->has_update = false;
-		pthread_mutex_unlock(&status->lock);
-		sent = send_status(status, view);
-		pthread_mutex_lock(&status->lock);
-		status->has_update |= !sent;
-		wait_for_update(status);
-	}
-	pthread_mutex_unlock(&status->lock);
+	while (send_next(status) && ticket_worker_wait(&status->worker, is_due, status, &no_ticket))
+		;
 	return NULL;
 }
 
@@ -440,8 +441,7 @@ void service_status_free(struct service_status *status)
 	if (!status)
 		return;
 	bytes_free(&status->sent);
-	pthread_cond_destroy(&status->changed);
-	pthread_mutex_destroy(&status->lock);
+	ticket_worker_deinit(&status->worker);
 	free(status);
 }
 
@@ -456,42 +456,38 @@ void service_status_start(struct service_status **status, const struct service_m
 		return;
 	made->service = service;
 	made->indexing = indexing;
-	pthread_mutex_init(&made->lock, NULL);
-	timed_wait_init(&made->changed);
-	if (thread_start(&made->thread, run, made) < 0)
+	ticket_worker_init(&made->worker);
+	if (ticket_worker_start(&made->worker, run, made) < 0)
 		service_status_free(made);
 	else
 		*status = made;
 }
 
-/* Wakes the thread. view: the new view; NULL: no change. ending: ends the thread. */
-static void wake(struct service_status *status, struct view *view, bool ending)
+/* Wakes the thread. view: the new view; NULL: no change. */
+static void wake(struct service_status *status, struct view *view)
 {
-	pthread_mutex_lock(&status->lock);
+	pthread_mutex_lock(&status->worker.lock);
 	if (view)
 		status->view = view;
 	status->has_update = true;
-	status->ending |= ending;
-	pthread_cond_signal(&status->changed);
-	pthread_mutex_unlock(&status->lock);
+	ticket_worker_wake(&status->worker);
+	pthread_mutex_unlock(&status->worker.lock);
 }
 
 void service_status_show(struct service_status *status, struct view *view)
 {
 	if (status)
-		wake(status, view, false);
+		wake(status, view);
 }
 
 void service_status_update(struct service_status *status)
 {
 	if (status)
-		wake(status, NULL, false);
+		wake(status, NULL);
 }
 
 void service_status_end(struct service_status *status)
 {
-	if (!status)
-		return;
-	wake(status, NULL, true);
-	pthread_join(status->thread, NULL);
+	if (status)
+		ticket_worker_stop(&status->worker);
 }
