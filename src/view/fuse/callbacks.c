@@ -713,8 +713,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	session->needs_opendir = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);
 	atomic_store(&session->loop.begun, true);
-	if (session->settings.ready)
-		session->settings.ready(session->settings.context);
+	session->settings.ready(session->settings.context);
 }
 
 /* ---- changes ------------------------------------------------------------------------ */
@@ -735,7 +734,7 @@ static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name)
 		reply_error(request, -EROFS);
 }
 
-static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name)
+static void on_remove(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct session *session = session_of(request);
 	bool replies = watcher_thread_is_from_mounter(&session->watcher, request) &&
@@ -756,16 +755,6 @@ static void on_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 {
 	(void)mode;
 	make_name(request, parent, name);
-}
-
-static void on_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
-{
-	remove_name(request, parent, name);
-}
-
-static void on_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
-{
-	remove_name(request, parent, name);
 }
 
 /* Replies to the mounter process with the unchanged attributes. */
@@ -859,8 +848,8 @@ const struct fuse_lowlevel_ops session_callbacks = {
 	.poll = on_poll,
 	.mknod = on_mknod,
 	.mkdir = on_mkdir,
-	.unlink = on_unlink,
-	.rmdir = on_rmdir,
+	.unlink = on_remove,
+	.rmdir = on_remove,
 	.setattr = on_setattr,
 	.symlink = on_symlink,
 	.rename = on_rename,

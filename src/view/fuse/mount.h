@@ -56,18 +56,16 @@ struct session_settings {
 	const char *source; /* the device that df(1) and mount(8) show */
 	struct session_options options; /* borrows the texts */
 	struct mounter *mounter; /* the process that mounts and unmounts */
-	/* signals that end the session, or NULL if only unmounting ends it */
-	struct signal_watch *signals;
+	struct signal_watch *signals; /* signals that end the session */
 	/* Called once, by a thread of the session, when the kernel initialises the mount. From then
-	 * on, requests are answered. May be NULL. */
+	 * on, requests are answered. */
 	void (*ready)(void *context);
 	/* Called when a program reads .twinfs/sync, or when an open waits for a recheck. Returns a
 	 * new ticket, above 0 and above all earlier tickets, for which session_synced will be
-	 * called. Called by threads of the session without locks; must not block. If NULL, only the
-	 * queued invalidations are waited for. */
+	 * called. Called by threads of the session without locks; must not block. */
 	uint64_t (*sync)(void *context);
 	/* Called before sync, in the same way, when a program reads .twinfs/remap: the tickets that
-	 * follow wait until all extents were mapped again. May be NULL. */
+	 * follow wait until all extents were mapped again. */
 	void (*remap)(void *context);
 	void *context;
 };
@@ -127,7 +125,7 @@ void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *con
 
 /* Sets the callback that stops the session; NULL removes it. If a signal that ends the daemon was
  * received before, the callback is called at once. If not, the watch's thread calls it when such a
- * signal arrives. Waits for a running callback. watch may be NULL. */
+ * signal arrives. Waits for a running callback. */
 void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context);
 
 /* Returns the last signal that ended the daemon, or 0. Any thread. */

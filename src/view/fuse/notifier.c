@@ -287,7 +287,7 @@ static int add_waiter(struct session *session, struct sync_waiter *waiter)
 		notifier->waiters = waiter;
 	}
 	/* a reached ticket includes all changes before earlier tickets */
-	if (!session->settings.sync || waiter->ticket <= notifier->synced ||
+	if (waiter->ticket <= notifier->synced ||
 	    (waiter->recheck_only && waiter->ticket <= notifier->rechecked))
 		mark_synced(waiter, notifier);
 	pthread_mutex_unlock(&notifier->lock);
@@ -316,8 +316,7 @@ static void start_waiting(struct session *session, struct sync_waiter *waiter)
 {
 	int error;
 
-	if (session->settings.sync)
-		waiter->ticket = session->settings.sync(session->settings.context);
+	waiter->ticket = session->settings.sync(session->settings.context);
 	error = add_waiter(session, waiter);
 	if (!error) {
 		fuse_req_interrupt_func(waiter->request, on_interrupt, session);
@@ -340,7 +339,7 @@ static void wait_for_sync(struct session *session, fuse_req_t request, struct ha
 	waiter->handle = handle_use(handle);
 	waiter->size = size;
 	waiter->limit_ns = UINT64_MAX;
-	if (handle->file.node == FIXED_REMAP && session->settings.remap)
+	if (handle->file.node == FIXED_REMAP)
 		session->settings.remap(session->settings.context);
 	start_waiting(session, waiter);
 }

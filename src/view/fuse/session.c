@@ -33,10 +33,6 @@
 /* The FUSE device of a mount (fuse(4)), from which requests are read and to which replies are
  * written. */
 
-static int device_use(struct session *session, int fd);
-
-#if PARALLEL_DIROPS_KNOWN
-
 /* Connects libfuse to fd, the device of a mount. From then on, libfuse owns the descriptor and
  * closes it.
  *
@@ -45,6 +41,10 @@ static int device_use(struct session *session, int fd);
  * set in the reply to FUSE_INIT.
  *
  * Returns 0, or -EIO; after a failure the caller still owns fd. */
+static int device_use(struct session *session, int fd);
+
+#if PARALLEL_DIROPS_KNOWN
+
 static int device_use(struct session *session, int fd)
 {
 	/* for a mount point of this form, libfuse uses the open descriptor */
@@ -83,14 +83,6 @@ static ssize_t read_request(int fd, void *memory, size_t size, void *userdata)
 	return read(fd, memory, size);
 }
 
-/* Connects libfuse to fd, the device of a mount. From then on, libfuse owns the descriptor and
- * closes it.
- *
- * libfuse before 3.17 does not request FUSE_PARALLEL_DIROPS from the kernel. Without this flag, a
- * slow listing or lookup blocks all others in the same directory. For these versions the flag is
- * set in the reply to FUSE_INIT.
- *
- * Returns 0, or -EIO; after a failure the caller still owns fd. */
 static int device_use(struct session *session, int fd)
 {
 	static const struct fuse_custom_io calls = {.writev = write_reply, .read = read_request};
@@ -543,8 +535,6 @@ void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *con
 
 void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context)
 {
-	if (!watch)
-		return;
 	pthread_mutex_lock(&watch->lock);
 	watch->stop = stop;
 	watch->stop_context = context;
