@@ -34,7 +34,7 @@ static int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 	do {
 		struct key key = key_pair(entry->dir, entry->cookie);
 
-		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry));
+		r = store_add(&w->store, TABLE_ENTRY, key, encode_entry(entry));
 	} while (r == -EEXIST && ++entry->cookie < end);
 	if (r == 0)
 		r = folders_note_name(w, entry->dir, entry->cookie);
@@ -45,8 +45,7 @@ static int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 
 static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 {
-	struct key key = key_number(id);
-	int r = store_delete(&w->store, TABLE_DIR, &key);
+	int r = store_delete(&w->store, TABLE_DIR, key_number(id));
 
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_DIR, id, 0);
@@ -75,10 +74,9 @@ static bool pop_id(struct bytes *stack, uint64_t *id)
 static int remove_entry(struct catalog_writer *w, const struct entry_record *entry,
 			struct bytes *dirs)
 {
-	struct key key = key_pair(entry->dir, entry->cookie);
 	enum entry_kind kind = entry->kind;
 	uint64_t child = entry->child, dir = entry->dir;
-	int r = store_delete(&w->store, TABLE_ENTRY, &key);
+	int r = store_delete(&w->store, TABLE_ENTRY, key_pair(entry->dir, entry->cookie));
 
 	if (r == 0)
 		r = folders_note_name(w, entry->dir, entry->cookie);
@@ -245,7 +243,7 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 	if (r == 0)
 		r = folders_note_name(w, entry.dir, entry.cookie);
 	key = key_pair(entry.dir, entry.cookie);
-	return r < 0 ? r : store_delete(&w->store, TABLE_ENTRY, &key);
+	return r < 0 ? r : store_delete(&w->store, TABLE_ENTRY, key);
 }
 
 /* Collects the moves of changes, which must stay valid, and removes the directories from their old
@@ -269,7 +267,6 @@ static int moves_detach(struct catalog_writer *w, const struct name_change *chan
 /* Writes the directory's record with its new parent. The entry of its name is added later. */
 static int put_record(struct catalog_writer *w, const struct name_change *change)
 {
-	struct key key = key_number(change->id);
 	struct dir_record dir;
 	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
@@ -278,7 +275,7 @@ static int put_record(struct catalog_writer *w, const struct name_change *change
 	dir.parent = change->dir;
 	dir.name = change->name;
 	dir.attributes = change->attributes;
-	r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
+	r = store_put(&w->store, TABLE_DIR, key_number(change->id), encode_dir(&dir));
 	return r < 0 ? r
 		     : delta_add(w, DELTA_DIRS,
 				 &(struct delta_dir){.dir = change->id, .moved = true});
@@ -629,8 +626,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 				 .error = change->error,
 				 .attributes = change->attributes,
 				 .name = change->name};
-	struct key key = key_number(dir.id);
-	int r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
+	int r = store_put(&w->store, TABLE_DIR, key_number(dir.id), encode_dir(&dir));
 
 	if (r == 0)
 		r = catalog_note_dir(w, &dir);
@@ -858,7 +854,6 @@ static int set_findings(struct catalog_writer *w, struct dir_record *dir,
 static int update_dir(struct catalog_writer *w, const struct name_change *change)
 {
 	char name[NAME_BYTES_MAX];
-	struct key key = key_number(change->id);
 	struct dir_record dir;
 	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
@@ -871,7 +866,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	if (change->kind != NAME_TOUCH_DIR)
 		r = set_findings(w, &dir, change);
 	if (r == 0)
-		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
+		r = store_put(&w->store, TABLE_DIR, key_number(change->id), encode_dir(&dir));
 	return r < 0 ? r : delta_add(w, DELTA_DIRS, &(struct delta_dir){.dir = dir.id});
 }
 

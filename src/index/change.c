@@ -91,11 +91,10 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 				 .source = (uint32_t)index,
 				 .attributes = *root,
 				 .name = {"", 0}};
-	struct key key = key_number(root_dir);
 	int r = meta_put_source(w, index, path, root_dir);
 
 	if (r == 0)
-		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
+		r = store_put(&w->store, TABLE_DIR, key_number(root_dir), encode_dir(&dir));
 	if (r == 0)
 		w->totals.directories++;
 	return r < 0 ? r : folders_note_dir(w, root_dir);
@@ -115,7 +114,7 @@ int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 
 	*left = true;
 	for (size_t i = 0; r == 0 && i < limit; i++) {
-		r = store_seek(&w->store.reader, TABLE_ORPHAN, &first, 0, &orphan);
+		r = store_seek(&w->store.reader, TABLE_ORPHAN, first, 0, &orphan);
 		*left = r != -ENOENT;
 		if (r < 0)
 			return *left ? r : 0;
@@ -303,10 +302,10 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 static int put_content(struct catalog_writer *w, const struct learned *learned)
 {
 	struct content_record now = content_of(learned);
-	struct key key = key_number(learned->change.file);
 
 	w->totals.comparisons++;
-	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&now));
+	return store_put(&w->store, TABLE_CONTENT, key_number(learned->change.file),
+			 encode_content(&now));
 }
 
 static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
@@ -421,8 +420,8 @@ static int put_extents(struct catalog_writer *w, const struct file_extents *file
 	struct key key = key_number(file->file);
 
 	if (file->record.own == size && !file->record.sharing)
-		return store_forget(&w->store, TABLE_EXTENT, &key);
-	return store_put(&w->store, TABLE_EXTENT, &key, encode_extents(&file->record));
+		return store_forget(&w->store, TABLE_EXTENT, key);
+	return store_put(&w->store, TABLE_EXTENT, key, encode_extents(&file->record));
 }
 
 int catalog_set_extents(struct catalog_writer *w, const struct group_extents *extents)
@@ -450,7 +449,7 @@ int catalog_map_again(struct catalog_writer *w, uint64_t *after, size_t limit)
 
 		*after = group.id;
 		if (group.maps && group_is_visible(&group))
-			r = store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
+			r = store_put(&w->store, TABLE_UNMAPPED, key, encode_number(0));
 	}
 	if (r == -ENOENT)
 		*after = 0;
@@ -472,8 +471,8 @@ int catalog_add_deferred_content(struct catalog_writer *w, const struct content_
 	const struct content_record content = {.prefix = change->prefix,
 					       .group = change->group,
 					       .hash = change->hash};
-	struct key key = key_number(change->file);
 
 	w->totals.comparisons++;
-	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&content));
+	return store_put(&w->store, TABLE_CONTENT, key_number(change->file),
+			 encode_content(&content));
 }

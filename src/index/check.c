@@ -61,7 +61,7 @@ static int check_expect(struct check *c, enum table table, struct key key)
 	struct span fields;
 
 	c->expected[table]++;
-	return check_found(store_get(c->reader, table, &key, &fields));
+	return check_found(store_get(c->reader, table, key, &fields));
 }
 
 /* Checks one record, given its key and its fields. Returns 0, -EUCLEAN or another -errno. */
@@ -81,7 +81,7 @@ static int check_place(struct check *c, const struct file_name *name, uint64_t g
 	if (!group)
 		return check_claim(name->id > 0);
 	c->expected[TABLE_PLACE]++;
-	r = check_found(store_get(c->reader, TABLE_PLACE, &key, &fields));
+	r = check_found(store_get(c->reader, TABLE_PLACE, key, &fields));
 	if (r < 0)
 		return r;
 	return check_claim(decode_place(fields, &found) && found.file == name->file &&
@@ -293,7 +293,6 @@ static int count_freed(struct check *c, const struct group_record *group, uint64
  * unless the place or the group is still to be looked at. */
 static int check_figure(struct check *c, const struct group_record *group)
 {
-	struct key key = key_number(group->id);
 	uint64_t due, most = 0;
 	bool emptied;
 	int r;
@@ -306,7 +305,7 @@ static int check_figure(struct check *c, const struct group_record *group)
 		return r;
 	if (!group->maps)
 		return -EUCLEAN;
-	r = store_get_number(c->reader, TABLE_UNMAPPED, &key, &due);
+	r = store_get_number(c->reader, TABLE_UNMAPPED, key_number(group->id), &due);
 	if (r != -ENOENT)
 		return r;
 	r = count_freed(c, group, &most);
@@ -624,7 +623,6 @@ static int check_dir_entry(struct check *c, const struct entry_record *entry)
 /* Checks an entry of a file: it is the first name of the file, or TABLE_LINK has it. */
 static int check_file_entry(struct check *c, const struct entry_record *entry)
 {
-	struct key link = key_triple(entry->child, entry->dir, entry->cookie);
 	struct group_record group;
 	struct file_record file;
 	struct span fields;
@@ -638,7 +636,8 @@ static int check_file_entry(struct check *c, const struct entry_record *entry)
 	c->redundant += redundant;
 	if (file.dir == entry->dir && file.cookie == entry->cookie)
 		return check_claim(file.names > 0);
-	return check_found(store_get(c->reader, TABLE_LINK, &link, &fields));
+	return check_found(store_get(c->reader, TABLE_LINK,
+				     key_triple(entry->child, entry->dir, entry->cookie), &fields));
 }
 
 static int check_entry(struct check *c, struct span key, struct span fields)

@@ -26,9 +26,7 @@ static int delta_add_file(struct catalog_writer *w, uint64_t file, uint64_t size
 
 static int put_file(struct catalog_writer *w, const struct file_record *file)
 {
-	struct key key = key_number(file->id);
-
-	return store_put(&w->store, TABLE_FILE, &key, encode_file(file));
+	return store_put(&w->store, TABLE_FILE, key_number(file->id), encode_file(file));
 }
 
 /* add: false to subtract. */
@@ -70,9 +68,9 @@ int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t i
 	if (r < 0 || !has || error == before)
 		return r;
 	if (error)
-		r = store_put(&w->store, TABLE_ERROR, &key, encode_number((uint64_t)error));
+		r = store_put(&w->store, TABLE_ERROR, key, encode_number((uint64_t)error));
 	else
-		r = store_delete(&w->store, TABLE_ERROR, &key);
+		r = store_delete(&w->store, TABLE_ERROR, key);
 	if (r < 0)
 		return r;
 	w->totals.errors += !before;
@@ -92,17 +90,15 @@ int catalog_note_dir(struct catalog_writer *w, const struct dir_record *dir)
 int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 		   const struct content_record *content)
 {
-	struct key key = key_quad(size, content->prefix, content->group, id);
-
-	return store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
+	return store_put(&w->store, TABLE_BYSIZE,
+			 key_quad(size, content->prefix, content->group, id), encode_nothing());
 }
 
 int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 		     const struct content_record *content)
 {
-	struct key key = key_quad(size, content->prefix, content->group, id);
-
-	return store_delete(&w->store, TABLE_BYSIZE, &key);
+	return store_delete(&w->store, TABLE_BYSIZE,
+			    key_quad(size, content->prefix, content->group, id));
 }
 
 /* Adds a file to the list by size, if it is regular and its listing is not deferred. */
@@ -142,9 +138,7 @@ int catalog_defer_lists(struct catalog_writer *w)
 
 int catalog_forget_deferred_content(struct catalog_writer *w, uint64_t file)
 {
-	struct key key = key_number(file);
-
-	return store_forget(&w->store, TABLE_CONTENT, &key);
+	return store_forget(&w->store, TABLE_CONTENT, key_number(file));
 }
 
 /* ---- names beyond the first --------------------------------------------------------- */
@@ -166,28 +160,26 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 
 static int put_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {
-	struct key key = key_pair(group, name->id);
-
-	return group ? store_put(&w->store, TABLE_PLACE, &key, encode_place(name)) : 0;
+	return group ? store_put(&w->store, TABLE_PLACE, key_pair(group, name->id),
+				 encode_place(name))
+		     : 0;
 }
 
 static int delete_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {
-	struct key key = key_pair(group, name->id);
-
-	return group ? store_delete(&w->store, TABLE_PLACE, &key) : 0;
+	return group ? store_delete(&w->store, TABLE_PLACE, key_pair(group, name->id)) : 0;
 }
 
 int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {
-	struct key key = key_triple(name->file, name->dir, name->cookie);
 	struct file_name added = *name;
 	int r;
 
 	added.id = catalog_new_id(w->catalog);
 	if (!added.id)
 		return -errno;
-	r = store_put(&w->store, TABLE_LINK, &key, encode_number(added.id));
+	r = store_put(&w->store, TABLE_LINK, key_triple(name->file, name->dir, name->cookie),
+		      encode_number(added.id));
 	return r < 0 ? r : put_place(w, &added, group);
 }
 
@@ -237,11 +229,11 @@ static int link_remove(struct catalog_writer *w, const struct file_name *name, u
 {
 	struct key key = key_triple(name->file, name->dir, name->cookie);
 	struct file_name removed = *name;
-	int r = store_get_number(&w->store.reader, TABLE_LINK, &key, &removed.id);
+	int r = store_get_number(&w->store.reader, TABLE_LINK, key, &removed.id);
 
 	if (r == 0)
 		r = delete_place(w, &removed, group);
-	return r < 0 ? r : store_delete(&w->store, TABLE_LINK, &key);
+	return r < 0 ? r : store_delete(&w->store, TABLE_LINK, key);
 }
 
 static struct file_name first_name(const struct file_record *file)
@@ -272,7 +264,7 @@ static int link_promote(struct catalog_writer *w, struct file_record *file, uint
 	file->cookie = next.cookie;
 	file->name = next.id;
 	key = key_triple(file->id, file->dir, file->cookie);
-	return store_delete(&w->store, TABLE_LINK, &key);
+	return store_delete(&w->store, TABLE_LINK, key);
 }
 
 typedef int set_place_fn(struct catalog_writer *w, const struct file_name *name, uint64_t group);
@@ -299,9 +291,7 @@ int links_join(struct catalog_writer *w, const struct file_record *file, uint64_
 
 static int forget_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {
-	struct key key = key_pair(group, name->id);
-
-	return store_forget(&w->store, TABLE_PLACE, &key);
+	return store_forget(&w->store, TABLE_PLACE, key_pair(group, name->id));
 }
 
 int links_leave(struct catalog_writer *w, const struct file_record *file, uint64_t group)
@@ -327,13 +317,12 @@ static int leave_group(struct catalog_writer *w, struct file_record *file, uint6
 static int drop_content(struct catalog_writer *w, struct file_record *file,
 			const struct content_record *content)
 {
-	struct key key = key_number(file->id);
 	int r = 0;
 
 	if (content->group)
 		r = leave_group(w, file, content->group, false);
 	if ((r == 0 || r == -ENOENT) && content->prefix)
-		r = store_delete(&w->store, TABLE_CONTENT, &key);
+		r = store_delete(&w->store, TABLE_CONTENT, key_number(file->id));
 	return r;
 }
 
@@ -556,9 +545,8 @@ int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files, siz
  * that time possibly found an equal file to be unique. */
 static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
 {
-	struct key key = key_number(id);
 	uint64_t comparisons;
-	int r = store_get_number(&w->store.reader, TABLE_ORPHAN, &key, &comparisons);
+	int r = store_get_number(&w->store.reader, TABLE_ORPHAN, key_number(id), &comparisons);
 
 	*nothing = r == 0 && comparisons == w->totals.comparisons;
 	return r == -ENOENT ? -EUCLEAN : r;
@@ -621,13 +609,12 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 static int adopt(struct catalog_writer *w, struct file_record *file,
 		 const struct attributes *attributes, const struct name_run *run)
 {
-	struct key key = key_number(file->id);
 	struct content_record content;
 	uint32_t what = attributes_equal(&file->attributes, attributes) ? 0 : DELTA_FILE_ATTRIBUTES;
 	int r = adopt_content(w, file, attributes, run, &content);
 
 	if (r == 0)
-		r = store_delete(&w->store, TABLE_ORPHAN, &key);
+		r = store_delete(&w->store, TABLE_ORPHAN, key_number(file->id));
 	if (r == 0)
 		r = list_size(w, file->id, attributes, &content);
 	if (r < 0)
@@ -695,7 +682,6 @@ static int remove_one_of_several(struct catalog_writer *w, struct file_record *f
 
 static int make_orphan(struct catalog_writer *w, struct file_record *file)
 {
-	struct key key = key_number(file->id);
 	struct content_record content;
 	int r = get_content(w, file->id, &content);
 
@@ -708,7 +694,8 @@ static int make_orphan(struct catalog_writer *w, struct file_record *file)
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_FILE, file->id, 0);
 	if (r == 0)
-		r = store_put(&w->store, TABLE_ORPHAN, &key, encode_number(w->totals.comparisons));
+		r = store_put(&w->store, TABLE_ORPHAN, key_number(file->id),
+			      encode_number(w->totals.comparisons));
 	count_file(w, &file->attributes, false);
 	return r < 0 ? r : delta_add_file(w, file->id, file->attributes.size, DELTA_FILE_GONE);
 }
@@ -761,13 +748,13 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	if (r < 0)
 		return r;
 	if (content.prefix)
-		r = store_delete(&w->store, TABLE_CONTENT, &key);
+		r = store_delete(&w->store, TABLE_CONTENT, key);
 	if (r == 0 && S_ISLNK(file.attributes.mode))
-		r = store_forget(&w->store, TABLE_TARGET, &key);
+		r = store_forget(&w->store, TABLE_TARGET, key);
 	else if (r == 0)
 		r = catalog_forget_blocks(w, id);
 	if (r == 0)
-		r = store_forget(&w->store, TABLE_DIGEST, &key);
+		r = store_forget(&w->store, TABLE_DIGEST, key);
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);
 	if (r == 0)
@@ -778,9 +765,9 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 		r = inodes_flush(w, &inodes);
 	}
 	if (r == 0)
-		r = store_delete(&w->store, TABLE_FILE, &key);
+		r = store_delete(&w->store, TABLE_FILE, key);
 	if (r == 0)
-		r = store_delete(&w->store, TABLE_ORPHAN, &key);
+		r = store_delete(&w->store, TABLE_ORPHAN, key);
 	return r;
 }
 
@@ -801,8 +788,8 @@ int inodes_flush(struct catalog_writer *w, struct inode_cursor *cursor)
 		return 0;
 	cursor->changed = false;
 	if (is_empty(&cursor->block))
-		return store_forget(&w->store, TABLE_BYKEY, &cursor->key);
-	return store_put(&w->store, TABLE_BYKEY, &cursor->key, encode_inodes(&cursor->block));
+		return store_forget(&w->store, TABLE_BYKEY, cursor->key);
+	return store_put(&w->store, TABLE_BYKEY, cursor->key, encode_inodes(&cursor->block));
 }
 
 static int load_inodes(struct catalog_writer *w, struct inode_cursor *cursor, const struct key *key)
@@ -814,7 +801,7 @@ static int load_inodes(struct catalog_writer *w, struct inode_cursor *cursor, co
 	cursor->key = *key;
 	cursor->block = (struct inode_block){0};
 	if (r == 0)
-		r = store_get(&w->store.reader, TABLE_BYKEY, key, &fields);
+		r = store_get(&w->store.reader, TABLE_BYKEY, *key, &fields);
 	if (r == 0 && !decode_inodes(fields, &cursor->block))
 		r = -EUCLEAN;
 	if (r < 0 && r != -ENOENT)

@@ -53,13 +53,12 @@ static struct key filesystem_key(size_t number)
 
 int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r)
 {
-	struct key key;
 	uint64_t identity;
 	int result = 0;
 
 	while (result == 0) {
-		key = filesystem_key(filesystems->count + 1);
-		result = store_get_number(r, TABLE_META, &key, &identity);
+		result = store_get_number(r, TABLE_META, filesystem_key(filesystems->count + 1),
+					  &identity);
 		if (result == 0)
 			result = append(filesystems, (struct filesystem){.identity = identity});
 	}
@@ -80,16 +79,13 @@ int filesystems_copy(struct filesystems *filesystems, struct filesystems *from)
 
 int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w, size_t *count)
 {
-	struct key key;
 	int r = 0;
 
 	pthread_rwlock_rdlock(&filesystems->lock);
 	*count = filesystems->count;
-	for (size_t i = filesystems->stored; r == 0 && i < filesystems->count; i++) {
-		key = filesystem_key(i + 1);
-		r = store_put(&w->store, TABLE_META, &key,
+	for (size_t i = filesystems->stored; r == 0 && i < filesystems->count; i++)
+		r = store_put(&w->store, TABLE_META, filesystem_key(i + 1),
 			      encode_number(filesystems->list[i].identity));
-	}
 	pthread_rwlock_unlock(&filesystems->lock);
 	return r;
 }

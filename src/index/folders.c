@@ -83,31 +83,27 @@ static void folder_update_free(struct folder_update *update)
 static int put_folder(struct folder_update *update, uint64_t dir,
 		      const struct folder_record *folder)
 {
-	struct key key = key_number(dir);
-
-	return store_put(&update->w->store, TABLE_FOLDER, &key, encode_folder(folder));
+	return store_put(&update->w->store, TABLE_FOLDER, key_number(dir), encode_folder(folder));
 }
 
 static int put_group(struct folder_update *update, const struct folder_group *group)
 {
-	struct key key = key_number(group->id);
-
 	update->w->totals.folder_changes++;
-	return store_put(&update->w->store, TABLE_FOLDERS, &key, encode_folder_group(group));
+	return store_put(&update->w->store, TABLE_FOLDERS, key_number(group->id),
+			 encode_folder_group(group));
 }
 
 static int put_tree(struct folder_update *update, const struct folder_record *folder, uint64_t dir)
 {
-	struct key key = key_tree(folder->sum, folder->group, dir);
-
-	return store_put(&update->w->store, TABLE_BYTREE, &key, encode_nothing());
+	return store_put(&update->w->store, TABLE_BYTREE, key_tree(folder->sum, folder->group, dir),
+			 encode_nothing());
 }
 
 static int delete_tree(struct folder_update *update, const struct folder_record *folder,
 		       uint64_t dir)
 {
-	struct key key = key_tree(folder->sum, folder->group, dir);
-	int r = store_delete(&update->w->store, TABLE_BYTREE, &key);
+	int r = store_delete(&update->w->store, TABLE_BYTREE,
+			     key_tree(folder->sum, folder->group, dir));
 
 	return r == -ENOENT ? -EUCLEAN : r;
 }
@@ -161,8 +157,6 @@ static int note_ranks(struct folder_update *update, uint64_t dir,
 static int set_rank(struct folder_update *update, struct folder_group *group, uint64_t ranked)
 {
 	struct catalog_writer *w = update->w;
-	struct key before = key_rank(group->ranked, group->id);
-	struct key now = key_rank(ranked, group->id);
 	int r = 0;
 
 	if (ranked == group->ranked)
@@ -170,11 +164,12 @@ static int set_rank(struct folder_update *update, struct folder_group *group, ui
 	w->totals.folder_order++;
 	if (group->ranked) {
 		w->totals.folder_groups--;
-		r = store_delete(&w->store, TABLE_FOLDER_RANK, &before);
+		r = store_delete(&w->store, TABLE_FOLDER_RANK, key_rank(group->ranked, group->id));
 	}
 	if (r == 0 && ranked) {
 		w->totals.folder_groups++;
-		r = store_put(&w->store, TABLE_FOLDER_RANK, &now, encode_nothing());
+		r = store_put(&w->store, TABLE_FOLDER_RANK, key_rank(ranked, group->id),
+			      encode_nothing());
 	}
 	group->ranked = ranked;
 	return r == -ENOENT ? -EUCLEAN : r;
@@ -360,7 +355,6 @@ static int dissolve(struct folder_update *update, uint64_t id)
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct folder_record folder;
 	struct folder_group group;
-	struct key key = key_number(id);
 	uint64_t dir = 0;
 	int r = catalog_get_folder_group(reader, id, &group);
 
@@ -383,7 +377,7 @@ static int dissolve(struct folder_update *update, uint64_t id)
 	if (r == 0)
 		r = set_rank(update, &group, 0);
 	if (r == 0)
-		r = store_delete(&update->w->store, TABLE_FOLDERS, &key);
+		r = store_delete(&update->w->store, TABLE_FOLDERS, key_number(id));
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -503,10 +497,9 @@ static int find_witness(struct folder_update *update, uint64_t dir, struct folde
 
 static int remove_folder(struct folder_update *update, uint64_t id, struct folder_record *folder)
 {
-	struct key key = key_number(id);
 	int r = unlist(update, id, folder);
 
-	return r < 0 ? r : store_delete(&update->w->store, TABLE_FOLDER, &key);
+	return r < 0 ? r : store_delete(&update->w->store, TABLE_FOLDER, key_number(id));
 }
 
 /* Updates the group and the record of a directory, which needs one. */
@@ -621,9 +614,9 @@ int folders_put_target(struct catalog_writer *w, uint64_t file, struct name targ
 	int r;
 
 	if (target.length == 0)
-		r = store_forget(&w->store, TABLE_TARGET, &key);
+		r = store_forget(&w->store, TABLE_TARGET, key);
 	else
-		r = store_put(&w->store, TABLE_TARGET, &key,
+		r = store_put(&w->store, TABLE_TARGET, key,
 			      encode_text(target.bytes, target.length));
 	return r < 0 ? r : folders_note_file(w, file);
 }

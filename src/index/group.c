@@ -104,10 +104,10 @@ static int drop(struct catalog_writer *w, uint64_t id, const struct key *byhash)
 	if (r < 0)
 		return r;
 	change->dropped = true;
-	r = store_delete(&w->store, TABLE_GROUP, &key);
+	r = store_delete(&w->store, TABLE_GROUP, key);
 	if (r == 0)
-		r = store_forget(&w->store, TABLE_DIGEST, &key);
-	return r < 0 ? r : store_delete(&w->store, TABLE_BYHASH, byhash);
+		r = store_forget(&w->store, TABLE_DIGEST, key);
+	return r < 0 ? r : store_delete(&w->store, TABLE_BYHASH, *byhash);
 }
 
 /* Gets the ordinal of a TABLE_BYHASH key, which follows the hash. */
@@ -130,7 +130,7 @@ static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	int r;
 
 	*ordinal = 1;
-	while ((r = store_seek(&w->store.reader, TABLE_BYHASH, &at, HASH_BYTES, &found)) == 0) {
+	while ((r = store_seek(&w->store.reader, TABLE_BYHASH, at, HASH_BYTES, &found)) == 0) {
 		if (!decode_number(found.fields, &group) || !get_ordinal(found.key, &number))
 			return -EUCLEAN;
 		r = is_left(w, group, &left);
@@ -175,7 +175,7 @@ int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t si
 	if (!new_group.id)
 		return -errno;
 	key = key_hash(hash, new_group.ordinal);
-	r = store_add(&w->store, TABLE_BYHASH, &key, encode_number(new_group.id));
+	r = store_add(&w->store, TABLE_BYHASH, key, encode_number(new_group.id));
 	if (r < 0)
 		return r;
 	*group = new_group.id;
@@ -221,13 +221,12 @@ static int note_member(struct catalog_writer *w, uint64_t group, uint64_t file, 
 
 int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps)
 {
-	struct key key = key_pair(group, file);
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
 	if (r < 0)
 		return r;
-	r = store_add(&w->store, TABLE_MEMBER, &key, encode_nothing());
+	r = store_add(&w->store, TABLE_MEMBER, key_pair(group, file), encode_nothing());
 	if (r == -EEXIST)
 		return 0;
 	if (r < 0)
@@ -290,19 +289,20 @@ int group_await(struct catalog_writer *w, uint64_t group)
 
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
 {
-	struct key key = key_pair(group, file), extents = key_number(file);
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change->stays = stays;
-	r = store_delete(&w->store, TABLE_MEMBER, &key);
+	r = store_delete(&w->store, TABLE_MEMBER, key_pair(group, file));
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change->now.inodes--;
 	change->members_changed = true;
-	if (change->now.maps && (r = store_forget(&w->store, TABLE_EXTENT, &extents)) < 0)
+	if (change->now.maps)
+		r = store_forget(&w->store, TABLE_EXTENT, key_number(file));
+	if (r < 0)
 		return r;
 	if (change->now.kept == file)
 		change->now.kept = 0;
@@ -422,12 +422,12 @@ static int flush_mapping(struct catalog_writer *w, struct group_change *change)
 	change->now.retained = maps ? change->now.retained : 0;
 	if (maps && (change->members_changed || change->outdated ||
 		     change->before.kept != change->now.kept))
-		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
+		return store_put(&w->store, TABLE_UNMAPPED, key, encode_number(0));
 	if (!change->before.maps || (maps && !change->mapped))
 		return 0;
 	if (maps && change->due)
-		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(change->due));
-	return store_forget(&w->store, TABLE_UNMAPPED, &key);
+		return store_put(&w->store, TABLE_UNMAPPED, key, encode_number(change->due));
+	return store_forget(&w->store, TABLE_UNMAPPED, key);
 }
 
 static int flush_rank(struct catalog_writer *w, const struct group_change *change)
@@ -442,30 +442,30 @@ static int flush_rank(struct catalog_writer *w, const struct group_change *chang
 		return 0;
 	w->totals.order += had || has;
 	if (had)
-		r = store_delete(&w->store, TABLE_RANK, &before);
+		r = store_delete(&w->store, TABLE_RANK, before);
 	if (r == 0 && has)
-		r = store_put(&w->store, TABLE_RANK, &now, encode_nothing());
+		r = store_put(&w->store, TABLE_RANK, now, encode_nothing());
 	return r;
 }
 
 static int flush_record(struct catalog_writer *w, struct group_change *change)
 {
 	struct key key = key_number(change->id);
-	struct key byhash = key_hash(change->now.hash, change->now.ordinal);
 	int r;
 
 	if (change->dropped)
 		return 0;
 	if (change->now.inodes == 0 && !change->stays) {
-		r = store_forget(&w->store, TABLE_BYHASH, &byhash);
+		r = store_forget(&w->store, TABLE_BYHASH,
+				 key_hash(change->now.hash, change->now.ordinal));
 		if (r == 0 && change->stored)
-			r = store_delete(&w->store, TABLE_GROUP, &key);
-		return r < 0 ? r : store_forget(&w->store, TABLE_DIGEST, &key);
+			r = store_delete(&w->store, TABLE_GROUP, key);
+		return r < 0 ? r : store_forget(&w->store, TABLE_DIGEST, key);
 	}
 	if (change->members_changed || change->outdated ||
 	    change->now.kept != change->before.kept || !change->stored)
 		change->now.changed = clock_now();
-	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
+	return store_put(&w->store, TABLE_GROUP, key, encode_group(&change->now));
 }
 
 /* Keeps the former copy if group_keep_again() took its place and the trash or a rule prefers it. */

@@ -24,9 +24,8 @@ static struct key part_key(uint64_t file, const struct blocks_part *part)
 
 int catalog_get_blocks_state(struct catalog_reader *r, uint64_t file, struct blocks_state *state)
 {
-	struct key key = key_pair(file, 0);
 	struct span fields;
-	int result = store_get(r, TABLE_BLOCKS, &key, &fields);
+	int result = store_get(r, TABLE_BLOCKS, key_pair(file, 0), &fields);
 
 	if (result < 0)
 		return result;
@@ -41,7 +40,7 @@ static int find_first(struct catalog_writer *w, uint64_t file, struct key *found
 	struct key from = key_number(file);
 	struct record_span record;
 	uint64_t number;
-	int r = store_seek(&w->store.reader, TABLE_BLOCKS, &from, from.length, &record);
+	int r = store_seek(&w->store.reader, TABLE_BLOCKS, from, from.length, &record);
 
 	if (r < 0)
 		return r;
@@ -57,7 +56,7 @@ int catalog_forget_blocks(struct catalog_writer *w, uint64_t file)
 	int r;
 
 	while ((r = find_first(w, file, &key)) == 0) {
-		r = store_delete(&w->store, TABLE_BLOCKS, &key);
+		r = store_delete(&w->store, TABLE_BLOCKS, key);
 		if (r < 0)
 			return r;
 	}
@@ -74,7 +73,7 @@ static int put(struct catalog_writer *w, uint64_t file, struct key key, struct v
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	w->none_pending = w->totals.none_pending;
-	return store_put(&w->store, TABLE_BLOCKS, &key, value);
+	return store_put(&w->store, TABLE_BLOCKS, key, value);
 }
 
 int catalog_put_blocks_part(struct catalog_writer *w, uint64_t file, const struct blocks_part *part)
@@ -132,9 +131,8 @@ int catalog_get_equal_parts(const struct catalog *catalog, struct equal_parts *p
 /* Gets the digest of a file or group, current or not. Returns -ENOENT if it has none. */
 static int get_digest(struct catalog_reader *r, uint64_t id, struct digest_record *digest)
 {
-	struct key key = key_number(id);
 	struct span fields;
-	int result = store_get(r, TABLE_DIGEST, &key, &fields);
+	int result = store_get(r, TABLE_DIGEST, key_number(id), &fields);
 
 	if (result < 0)
 		return result;
@@ -176,9 +174,7 @@ int catalog_find_digest(struct catalog_reader *r, const struct file_record *file
 
 static int put_digest(struct catalog_writer *w, uint64_t id, const struct digest_record *digest)
 {
-	struct key key = key_number(id);
-
-	return store_put(&w->store, TABLE_DIGEST, &key, encode_digest(digest));
+	return store_put(&w->store, TABLE_DIGEST, key_number(id), encode_digest(digest));
 }
 
 /* Readers learn nothing from the commit, so none_pending stays as it was. */

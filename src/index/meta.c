@@ -30,23 +30,17 @@ struct key meta_key_numbered(const char *name, uint64_t number)
 
 int meta_get_number(struct catalog_reader *r, const char *name, uint64_t *number)
 {
-	struct key key = meta_key(name);
-
-	return store_get_number(r, TABLE_META, &key, number);
+	return store_get_number(r, TABLE_META, meta_key(name), number);
 }
 
 int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number)
 {
-	struct key key = meta_key(name);
-
-	return store_put(&w->store, TABLE_META, &key, encode_number(number));
+	return store_put(&w->store, TABLE_META, meta_key(name), encode_number(number));
 }
 
 int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals)
 {
-	struct key key = meta_key(META_TOTALS);
-
-	return store_put(&w->store, TABLE_META, &key, encode_totals(totals));
+	return store_put(&w->store, TABLE_META, meta_key(META_TOTALS), encode_totals(totals));
 }
 
 static struct key part_key(const char *name, size_t part)
@@ -66,12 +60,10 @@ size_t meta_text_records(size_t length)
 int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text)
 {
 	struct span fields;
-	struct key key;
 	int result = 0;
 
 	for (size_t part = 0; result == 0; part++) {
-		key = part_key(name, part);
-		result = store_get(r, TABLE_META, &key, &fields);
+		result = store_get(r, TABLE_META, part_key(name, part), &fields);
 		if (result == 0)
 			result = bytes_append(text, fields.data, fields.length);
 	}
@@ -81,13 +73,10 @@ int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text
 /* Deletes the parts from number part on, which belong to an earlier, longer text. */
 static int forget_parts(struct catalog_writer *w, const char *name, size_t part)
 {
-	struct key key;
 	int r = 0;
 
-	for (; r == 0; part++) {
-		key = part_key(name, part);
-		r = store_delete(&w->store, TABLE_META, &key);
-	}
+	for (; r == 0; part++)
+		r = store_delete(&w->store, TABLE_META, part_key(name, part));
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -96,7 +85,6 @@ int meta_put_text(struct catalog_writer *w, const char *name, const void *text, 
 	CLEANUP_BYTES struct bytes before = {0};
 	size_t parts = meta_text_records(length), part_length;
 	const char *from = text;
-	struct key key;
 	int r = meta_get_text(&w->store.reader, name, &before);
 
 	if (r < 0)
@@ -107,8 +95,7 @@ int meta_put_text(struct catalog_writer *w, const char *name, const void *text, 
 		part_length = length - part * META_PART_BYTES;
 		if (part_length > META_PART_BYTES)
 			part_length = META_PART_BYTES;
-		key = part_key(name, part);
-		r = store_put(&w->store, TABLE_META, &key,
+		r = store_put(&w->store, TABLE_META, part_key(name, part),
 			      encode_text(from + part * META_PART_BYTES, part_length));
 	}
 	return r < 0 ? r : forget_parts(w, name, parts);

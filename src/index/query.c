@@ -19,9 +19,8 @@
 
 int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 {
-	struct key key = meta_key(META_TOTALS);
 	struct span fields;
-	int result = store_get(r, TABLE_META, &key, &fields);
+	int result = store_get(r, TABLE_META, meta_key(META_TOTALS), &fields);
 
 	if (result < 0)
 		return result;
@@ -63,9 +62,8 @@ int catalog_get_keep_rules(struct catalog_reader *r, struct keep_rules *rules)
 
 int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir)
 {
-	struct key key = key_number(id);
 	struct span fields;
-	int result = store_get(r, TABLE_DIR, &key, &fields);
+	int result = store_get(r, TABLE_DIR, key_number(id), &fields);
 
 	if (result < 0)
 		return result;
@@ -77,9 +75,8 @@ static int get_file(struct catalog_reader *r, uint64_t id,
 		    bool (*decode)(struct span fields, struct file_record *file),
 		    struct file_record *file)
 {
-	struct key key = key_number(id);
 	struct span fields;
-	int result = store_get(r, TABLE_FILE, &key, &fields);
+	int result = store_get(r, TABLE_FILE, key_number(id), &fields);
 
 	if (result < 0)
 		return result;
@@ -99,9 +96,8 @@ int catalog_get_file_name(struct catalog_reader *r, uint64_t id, struct file_rec
 
 int catalog_get_content(struct catalog_reader *r, uint64_t file, struct content_record *content)
 {
-	struct key key = key_number(file);
 	struct span fields;
-	int result = store_get(r, TABLE_CONTENT, &key, &fields);
+	int result = store_get(r, TABLE_CONTENT, key_number(file), &fields);
 
 	if (result < 0)
 		return result;
@@ -110,9 +106,8 @@ int catalog_get_content(struct catalog_reader *r, uint64_t file, struct content_
 
 int catalog_get_group(struct catalog_reader *r, uint64_t id, struct group_record *group)
 {
-	struct key key = key_number(id);
 	struct span fields;
-	int result = store_get(r, TABLE_GROUP, &key, &fields);
+	int result = store_get(r, TABLE_GROUP, key_number(id), &fields);
 
 	if (result < 0)
 		return result;
@@ -123,9 +118,8 @@ int catalog_get_group(struct catalog_reader *r, uint64_t id, struct group_record
 int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,
 		       struct group_record *group)
 {
-	struct key key = key_hash(hash, ordinal);
 	uint64_t id;
-	int result = store_get_number(r, TABLE_BYHASH, &key, &id);
+	int result = store_get_number(r, TABLE_BYHASH, key_hash(hash, ordinal), &id);
 
 	return result < 0 ? result : catalog_get_group(r, id, group);
 }
@@ -133,9 +127,8 @@ int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t o
 int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 		     struct entry_record *entry)
 {
-	struct key key = key_pair(dir, cookie);
 	struct span fields;
-	int result = store_get(r, TABLE_ENTRY, &key, &fields);
+	int result = store_get(r, TABLE_ENTRY, key_pair(dir, cookie), &fields);
 
 	if (result < 0)
 		return result;
@@ -156,10 +149,10 @@ uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name)
 
 int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode, uint64_t *id)
 {
-	struct key key = key_pair(filesystem, inode / INODE_BLOCK_NUMBERS);
 	struct inode_block block;
 	struct span fields;
-	int result = store_get(r, TABLE_BYKEY, &key, &fields);
+	int result = store_get(r, TABLE_BYKEY, key_pair(filesystem, inode / INODE_BLOCK_NUMBERS),
+			       &fields);
 
 	*id = 0;
 	if (result < 0)
@@ -177,9 +170,8 @@ int catalog_count_orphans(struct catalog_reader *r, uint64_t *count)
 
 int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id, int *error)
 {
-	struct key key = key_pair((uint64_t)kind, id);
 	uint64_t number = 0;
-	int result = store_get_number(r, TABLE_ERROR, &key, &number);
+	int result = store_get_number(r, TABLE_ERROR, key_pair((uint64_t)kind, id), &number);
 
 	*error = 0;
 	if (result < 0)
@@ -194,10 +186,9 @@ int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t i
  * -errno. */
 static int find_member(struct catalog_reader *r, uint64_t group, uint64_t file)
 {
-	struct key key = key_pair(group, file);
 	struct span fields;
 
-	return store_get(r, TABLE_MEMBER, &key, &fields);
+	return store_get(r, TABLE_MEMBER, key_pair(group, file), &fields);
 }
 
 int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
@@ -225,11 +216,10 @@ int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundan
 
 int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count)
 {
-	struct key key = key_number(dir);
 	int result;
 
 	*count = 0;
-	result = store_get_number(r, TABLE_REDUNDANT, &key, count);
+	result = store_get_number(r, TABLE_REDUNDANT, key_number(dir), count);
 	if (result < 0)
 		return result == -ENOENT ? 0 : result;
 	return *count > 0 ? 0 : -EUCLEAN;
@@ -237,9 +227,8 @@ int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *co
 
 int catalog_get_folder(struct catalog_reader *r, uint64_t dir, struct folder_record *folder)
 {
-	struct key key = key_number(dir);
 	struct span fields;
-	int result = store_get(r, TABLE_FOLDER, &key, &fields);
+	int result = store_get(r, TABLE_FOLDER, key_number(dir), &fields);
 
 	if (result < 0)
 		return result;
@@ -248,9 +237,8 @@ int catalog_get_folder(struct catalog_reader *r, uint64_t dir, struct folder_rec
 
 int catalog_get_folder_group(struct catalog_reader *r, uint64_t id, struct folder_group *group)
 {
-	struct key key = key_number(id);
 	struct span fields;
-	int result = store_get(r, TABLE_FOLDERS, &key, &fields);
+	int result = store_get(r, TABLE_FOLDERS, key_number(id), &fields);
 
 	if (result < 0)
 		return result;
@@ -269,9 +257,8 @@ int catalog_find_folder_group(struct catalog_reader *r, uint64_t dir, uint64_t *
 
 int catalog_get_target(struct catalog_reader *r, uint64_t file, struct name *target)
 {
-	struct key key = key_number(file);
 	struct span fields;
-	int result = store_get(r, TABLE_TARGET, &key, &fields);
+	int result = store_get(r, TABLE_TARGET, key_number(file), &fields);
 
 	if (result == 0)
 		*target = (struct name){(const char *)fields.data, (uint32_t)fields.length};
@@ -411,9 +398,8 @@ bool catalog_shares_extents(struct catalog *catalog, uint32_t filesystem)
 
 int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, struct unmapped_group *unmapped)
 {
-	struct key key = key_number(after + 1);
 	struct record_span found;
-	int result = store_seek(r, TABLE_UNMAPPED, &key, 0, &found);
+	int result = store_seek(r, TABLE_UNMAPPED, key_number(after + 1), 0, &found);
 
 	*unmapped = (struct unmapped_group){0};
 	if (result < 0)
@@ -426,9 +412,8 @@ int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, struct unmap
 
 int catalog_get_extents(struct catalog_reader *r, uint64_t file, struct extent_record *extents)
 {
-	struct key key = key_number(file);
 	struct span fields;
-	int result = store_get(r, TABLE_EXTENT, &key, &fields);
+	int result = store_get(r, TABLE_EXTENT, key_number(file), &fields);
 
 	if (result < 0)
 		return result;

@@ -216,8 +216,8 @@ static int take_step(struct catalog_writer *w, const struct redundant_step *step
 	now = before + (uint64_t)step->change;
 	if ((int64_t)now < 0)
 		return -EUCLEAN;
-	r = now ? store_put(&w->store, TABLE_REDUNDANT, &key, encode_number(now))
-		: store_delete(&w->store, TABLE_REDUNDANT, &key);
+	r = now ? store_put(&w->store, TABLE_REDUNDANT, key, encode_number(now))
+		: store_delete(&w->store, TABLE_REDUNDANT, key);
 	return r < 0 || !before == !now ? r : HOLDER_CHANGED;
 }
 

@@ -69,10 +69,9 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
 			 struct group_record *group)
 {
-	struct key from = key_hash(hash, after + 1);
 	struct record_span found;
 	uint64_t id;
-	int result = store_seek(r, TABLE_BYHASH, &from, HASH_BYTES, &found);
+	int result = store_seek(r, TABLE_BYHASH, key_hash(hash, after + 1), HASH_BYTES, &found);
 
 	if (result < 0)
 		return result;

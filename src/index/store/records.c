@@ -53,10 +53,9 @@ void store_cursor_release(struct catalog_reader *r, enum table table, MDB_cursor
 		r->spare[table] = cursor;
 }
 
-int store_get(struct catalog_reader *r, enum table table, const struct key *key,
-	      struct span *fields)
+int store_get(struct catalog_reader *r, enum table table, struct key key, struct span *fields)
 {
-	MDB_val k = store_key(key), v;
+	MDB_val k = store_key(&key), v;
 	MDB_cursor *cursor = NULL;
 	int result = store_cursor(r, table, &cursor);
 
@@ -67,27 +66,26 @@ int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 		      : store_check(r->store, table, &k, &v, fields);
 }
 
-int store_seek(struct catalog_reader *r, enum table table, const struct key *from, size_t prefix,
+int store_seek(struct catalog_reader *r, enum table table, struct key from, size_t prefix,
 	       struct record_span *found)
 {
-	MDB_val k = store_key(from), v;
+	MDB_val k = store_key(&from), v;
 	MDB_cursor *cursor = NULL;
 	int result = store_cursor(r, table, &cursor);
 
 	if (result == 0)
 		result = store_result(r->store,
 				      mdb_cursor_get(cursor, &k, &v,
-						     from->length ? MDB_SET_RANGE : MDB_FIRST));
+						     from.length ? MDB_SET_RANGE : MDB_FIRST));
 	if (result < 0)
 		return result;
-	if (k.mv_size < prefix || memcmp(k.mv_data, from->data, prefix) != 0)
+	if (k.mv_size < prefix || memcmp(k.mv_data, from.data, prefix) != 0)
 		return -ENOENT;
 	found->key = (struct span){k.mv_data, k.mv_size};
 	return store_check(r->store, table, &k, &v, &found->fields);
 }
 
-int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
-		     uint64_t *number)
+int store_get_number(struct catalog_reader *r, enum table table, struct key key, uint64_t *number)
 {
 	struct span fields = {0};
 	int result = store_get(r, table, key, &fields);
@@ -150,19 +148,19 @@ static int put(struct store_writer *w, enum table table, const struct key *key, 
 	return 0;
 }
 
-int store_put(struct store_writer *w, enum table table, const struct key *key, struct value value)
+int store_put(struct store_writer *w, enum table table, struct key key, struct value value)
 {
-	return put(w, table, key, &value, 0);
+	return put(w, table, &key, &value, 0);
 }
 
-int store_add(struct store_writer *w, enum table table, const struct key *key, struct value value)
+int store_add(struct store_writer *w, enum table table, struct key key, struct value value)
 {
-	return put(w, table, key, &value, MDB_NOOVERWRITE);
+	return put(w, table, &key, &value, MDB_NOOVERWRITE);
 }
 
-int store_delete(struct store_writer *w, enum table table, const struct key *key)
+int store_delete(struct store_writer *w, enum table table, struct key key)
 {
-	MDB_val k = store_key(key), v;
+	MDB_val k = store_key(&key), v;
 	MDB_cursor *cursor = NULL;
 	int r = store_cursor(&w->reader, table, &cursor);
 
@@ -180,7 +178,7 @@ int store_delete(struct store_writer *w, enum table table, const struct key *key
 	return r;
 }
 
-int store_forget(struct store_writer *w, enum table table, const struct key *key)
+int store_forget(struct store_writer *w, enum table table, struct key key)
 {
 	int r = store_delete(w, table, key);
 

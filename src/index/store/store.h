@@ -139,7 +139,7 @@ MUST_CHECK int store_grow(struct store *store);
 
 /* Finds a record, checks it and sets *fields. Returns 0, -ENOENT, -EUCLEAN, or another -errno. The
  * first -EUCLEAN of a store is logged. */
-MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struct key *key,
+MUST_CHECK int store_get(struct catalog_reader *r, enum table table, struct key key,
 			 struct span *fields);
 
 /* A record: its key, and its checked fields. Borrowed like fields. */
@@ -149,11 +149,11 @@ struct record_span {
 
 /* Finds the first record with this key or a greater one. Its key must begin with the first bytes of
  * from, of the length of the prefix; length 0 of from: the first record. Returns as store_get(). */
-MUST_CHECK int store_seek(struct catalog_reader *r, enum table table, const struct key *from,
+MUST_CHECK int store_seek(struct catalog_reader *r, enum table table, struct key from,
 			  size_t prefix, struct record_span *found);
 
 /* Gets a record that is one number, like store_get(). */
-MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
+MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, struct key key,
 				uint64_t *number);
 
 /* Counts the records of a table. Returns 0 or -errno. */
@@ -193,16 +193,16 @@ struct store_writer {
 
 /* Each function seals a value and writes the record. If the key exists, store_put() replaces its
  * record; store_add() returns -EEXIST. Return 0 or -errno. */
-MUST_CHECK int store_put(struct store_writer *w, enum table table, const struct key *key,
+MUST_CHECK int store_put(struct store_writer *w, enum table table, struct key key,
 			 struct value value);
-MUST_CHECK int store_add(struct store_writer *w, enum table table, const struct key *key,
+MUST_CHECK int store_add(struct store_writer *w, enum table table, struct key key,
 			 struct value value);
 
 /* Deletes a record. Returns 0, -ENOENT if it does not exist, or -errno. */
-MUST_CHECK int store_delete(struct store_writer *w, enum table table, const struct key *key);
+MUST_CHECK int store_delete(struct store_writer *w, enum table table, struct key key);
 
 /* Deletes a record if it exists. Returns 0 or -errno. */
-MUST_CHECK int store_forget(struct store_writer *w, enum table table, const struct key *key);
+MUST_CHECK int store_forget(struct store_writer *w, enum table table, struct key key);
 
 /* ---- compaction -------------------------------------------------------------------- */
 

@@ -52,7 +52,7 @@ struct audit {
 static inline bool audit_has(struct audit *a, enum table table, struct key key)
 {
 	struct span fields;
-	int r = store_get(a->reader, table, &key, &fields);
+	int r = store_get(a->reader, table, key, &fields);
 
 	assert_true(r == 0 || r == -ENOENT);
 	return r == 0;
@@ -63,7 +63,7 @@ static inline uint64_t audit_number(struct audit *a, enum table table, struct ke
 	struct span fields;
 	uint64_t number = 0;
 
-	assert_int_equal(store_get(a->reader, table, &key, &fields), 0);
+	assert_int_equal(store_get(a->reader, table, key, &fields), 0);
 	assert_true(decode_number(fields, &number));
 	return number;
 }
@@ -142,7 +142,6 @@ static inline void audit_entry(struct audit *a, struct span key, struct span fie
  * TABLE_PLACE. */
 static inline void audit_place(struct audit *a, const struct file_name *name, uint64_t group)
 {
-	struct key key = key_pair(group, name->id);
 	struct file_name found = {0};
 	struct span fields;
 
@@ -150,7 +149,7 @@ static inline void audit_place(struct audit *a, const struct file_name *name, ui
 	if (!group)
 		return;
 	a->places++;
-	assert_int_equal(store_get(a->reader, TABLE_PLACE, &key, &fields), 0);
+	assert_int_equal(store_get(a->reader, TABLE_PLACE, key_pair(group, name->id), &fields), 0);
 	assert_true(decode_place(fields, &found));
 	assert_true(found.file == name->file && found.dir == name->dir &&
 		    found.cookie == name->cookie);

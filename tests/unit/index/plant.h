@@ -140,18 +140,18 @@ static inline void assert_plants_are_found(const struct sample *s, const struct 
 
 static inline int plant_nothing(struct catalog_writer *w, enum table table, struct key key)
 {
-	return store_put(&w->store, table, &key, encode_nothing());
+	return store_put(&w->store, table, key, encode_nothing());
 }
 
 static inline int plant_number(struct catalog_writer *w, enum table table, struct key key,
 			       uint64_t number)
 {
-	return store_put(&w->store, table, &key, encode_number(number));
+	return store_put(&w->store, table, key, encode_number(number));
 }
 
 static inline int plant_loss(struct catalog_writer *w, enum table table, struct key key)
 {
-	return store_delete(&w->store, table, &key);
+	return store_delete(&w->store, table, key);
 }
 
 static inline int plant_totals(struct catalog_writer *w)
@@ -169,9 +169,7 @@ static inline struct dir_record planted_dir(struct catalog_writer *w, uint64_t i
 
 static inline int plant_dir(struct catalog_writer *w, struct dir_record dir)
 {
-	struct key key = key_number(dir.id);
-
-	return store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
+	return store_put(&w->store, TABLE_DIR, key_number(dir.id), encode_dir(&dir));
 }
 
 static inline struct file_record planted_file(struct catalog_writer *w, uint64_t id)
@@ -184,9 +182,7 @@ static inline struct file_record planted_file(struct catalog_writer *w, uint64_t
 
 static inline int plant_file(struct catalog_writer *w, struct file_record file)
 {
-	struct key key = key_number(file.id);
-
-	return store_put(&w->store, TABLE_FILE, &key, encode_file(&file));
+	return store_put(&w->store, TABLE_FILE, key_number(file.id), encode_file(&file));
 }
 
 static inline struct group_record planted_group(struct catalog_writer *w, uint64_t id)
@@ -199,17 +195,13 @@ static inline struct group_record planted_group(struct catalog_writer *w, uint64
 
 static inline int plant_group(struct catalog_writer *w, struct group_record group)
 {
-	struct key key = key_number(group.id);
-
-	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&group));
+	return store_put(&w->store, TABLE_GROUP, key_number(group.id), encode_group(&group));
 }
 
 static inline int plant_content(struct catalog_writer *w, uint64_t file, uint64_t prefix,
 				uint64_t group)
 {
-	struct key key = key_number(file);
-
-	return store_put(&w->store, TABLE_CONTENT, &key,
+	return store_put(&w->store, TABLE_CONTENT, key_number(file),
 			 encode_content(
 				 &(struct content_record){.prefix = prefix, .group = group}));
 }
@@ -225,9 +217,8 @@ static inline struct entry_record planted_entry(struct catalog_writer *w, uint64
 
 static inline int plant_entry(struct catalog_writer *w, struct entry_record entry)
 {
-	struct key key = key_pair(entry.dir, entry.cookie);
-
-	return store_put(&w->store, TABLE_ENTRY, &key, encode_entry(&entry));
+	return store_put(&w->store, TABLE_ENTRY, key_pair(entry.dir, entry.cookie),
+			 encode_entry(&entry));
 }
 
 /* A new name of the directory. */

@@ -72,11 +72,11 @@ static int file_that_cannot_be_decoded(struct catalog_writer *w, const struct sa
 
 static int plant_inode(struct catalog_writer *w, uint64_t file)
 {
-	struct key key = key_pair(1, UNUSED_INODE / INODE_BLOCK_NUMBERS);
 	struct inode_block block = {0};
 
 	block.files[UNUSED_INODE % INODE_BLOCK_NUMBERS] = file;
-	return store_put(&w->store, TABLE_BYKEY, &key, encode_inodes(&block));
+	return store_put(&w->store, TABLE_BYKEY, key_pair(1, UNUSED_INODE / INODE_BLOCK_NUMBERS),
+			 encode_inodes(&block));
 }
 
 static int number_of_no_file(struct catalog_writer *w, const struct sample *s)

@@ -43,16 +43,13 @@ static struct folder_record folder_of(struct catalog_writer *w, uint64_t dir)
 
 static int plant_folder(struct catalog_writer *w, uint64_t dir, struct folder_record folder)
 {
-	struct key key = key_number(dir);
-
-	return store_put(&w->store, TABLE_FOLDER, &key, encode_folder(&folder));
+	return store_put(&w->store, TABLE_FOLDER, key_number(dir), encode_folder(&folder));
 }
 
 static int plant_folder_group(struct catalog_writer *w, struct folder_group group)
 {
-	struct key key = key_number(group.id);
-
-	return store_put(&w->store, TABLE_FOLDERS, &key, encode_folder_group(&group));
+	return store_put(&w->store, TABLE_FOLDERS, key_number(group.id),
+			 encode_folder_group(&group));
 }
 
 static struct folder_group group_of_equal(struct catalog_writer *w, const struct sample *s)
@@ -190,9 +187,7 @@ static int another_number_of_folder_groups(struct catalog_writer *w, const struc
 
 static int target_of_a_regular_file(struct catalog_writer *w, const struct sample *s)
 {
-	struct key key = key_number(s->alone);
-
-	return store_put(&w->store, TABLE_TARGET, &key, encode_text("there", 5));
+	return store_put(&w->store, TABLE_TARGET, key_number(s->alone), encode_text("there", 5));
 }
 
 static int folders_known_without_records(struct catalog_writer *w, const struct sample *s)

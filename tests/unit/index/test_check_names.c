@@ -251,18 +251,17 @@ static int place_lost(struct catalog_writer *w, const struct sample *s)
 static int place_of_another_file(struct catalog_writer *w, const struct sample *s)
 {
 	struct file_name name = planted_link(w, s);
-	struct key key = key_pair(s->group, name.id);
 
 	name.file = s->copy;
-	return store_put(&w->store, TABLE_PLACE, &key, encode_place(&name));
+	return store_put(&w->store, TABLE_PLACE, key_pair(s->group, name.id), encode_place(&name));
 }
 
 static int place_of_no_name(struct catalog_writer *w, const struct sample *s)
 {
 	struct file_name name = planted_link(w, s);
-	struct key key = key_pair(s->group, s->unused);
 
-	return store_put(&w->store, TABLE_PLACE, &key, encode_place(&name));
+	return store_put(&w->store, TABLE_PLACE, key_pair(s->group, s->unused),
+			 encode_place(&name));
 }
 
 static int orphan_with_an_id_of_a_name(struct catalog_writer *w, const struct sample *s)

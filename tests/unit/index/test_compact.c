@@ -137,7 +137,7 @@ static int many_body(struct catalog_writer *w, void *context)
 	(void)context;
 	for (uint64_t i = 0; r == 0 && i < MANY; i++) {
 		key = key_quad(i * 7919 % MANY, 0, 0, i);
-		r = store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
+		r = store_put(&w->store, TABLE_BYSIZE, key, encode_nothing());
 	}
 	return r;
 }
@@ -187,7 +187,7 @@ static int sizes_body(struct catalog_writer *w, void *context)
 	for (uint64_t i = sizes->first; r == 0 && i < sizes->end; i++) {
 		struct key key = key_quad(i, 0, 0, i);
 
-		r = store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
+		r = store_put(&w->store, TABLE_BYSIZE, key, encode_nothing());
 	}
 	return r;
 }
@@ -309,7 +309,7 @@ static int wide_body(struct catalog_writer *w, void *context)
 	(void)context;
 	for (uint64_t i = 0; r == 0 && i < MANY; i++) {
 		key = key_quad(i * 7919 % MANY, 0, 0, i);
-		r = store_put(&w->store, TABLE_BYSIZE, &key, encode_text(text, sizeof(text)));
+		r = store_put(&w->store, TABLE_BYSIZE, key, encode_text(text, sizeof(text)));
 	}
 	return r;
 }

@@ -183,9 +183,9 @@ static void test_damaged_digests_are_refused(void **state)
 static int stray_body(struct catalog_writer *w, void *context)
 {
 	const struct stored *stored = context;
-	struct key key = key_number(stored->file);
 
-	return store_put(&w->store, TABLE_DIGEST, &key, encode_digest(&stored->digest));
+	return store_put(&w->store, TABLE_DIGEST, key_number(stored->file),
+			 encode_digest(&stored->digest));
 }
 
 static void expect_damage(struct fixture *f, struct stored stored)

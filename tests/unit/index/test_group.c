@@ -449,9 +449,8 @@ static void test_kept_copy_that_returns_leaves_the_place_to_a_better_one(void **
 static int set_kept_body(struct catalog_writer *w, void *context)
 {
 	const struct group_record *group = context;
-	struct key key = key_number(group->id);
 
-	return store_put(&w->store, TABLE_GROUP, &key, encode_group(group));
+	return store_put(&w->store, TABLE_GROUP, key_number(group->id), encode_group(group));
 }
 
 static uint64_t displacing(const struct fixture *f, uint64_t group)
