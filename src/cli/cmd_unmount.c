@@ -65,7 +65,7 @@ static const struct option_spec helper_options[] = {
 };
 
 struct named_view {
-	const struct mount_entry *mount; /* borrowed from the table */
+	const struct mountinfo *mount; /* borrowed from the table */
 	struct served_sources served; /* if known */
 	bool known;
 	bool chosen; /* to be unmounted */
@@ -99,7 +99,7 @@ static int views_find(struct views *views)
 	int r = mount_table_read(&views->table);
 
 	for (size_t i = 0; r == 0 && i < views->table.count; i++) {
-		const struct mount_entry *mount = &views->table.entries[i];
+		const struct mountinfo *mount = &views->table.entries[i];
 
 		if (!mount_entry_is_view(mount))
 			continue;
@@ -325,7 +325,7 @@ static int wait_for_ends(struct views *views)
 
 	for (size_t i = 0; r == 0 && i < views->count; i++) {
 		const struct named_view *view = &views->list[i];
-		const struct mount_entry *other = mount_table_view_of(&table, view->mount->device);
+		const struct mountinfo *other = mount_table_view_of(&table, view->mount->device);
 
 		if (!view->unmounted)
 			continue;

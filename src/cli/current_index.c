@@ -597,7 +597,7 @@ static int find_mount_point(const char *operand, char **point)
 {
 	AUTO_FREE char *absolute = realpath(operand, NULL);
 	CLEANUP_TABLE struct mount_table table = {0};
-	const struct mount_entry *entry;
+	const struct mountinfo *entry;
 	int r;
 
 	*point = NULL;

@@ -113,7 +113,7 @@ static void add_acts(struct findings *findings, const struct filesystem_facts *f
  * mount	that contains the source; NULL if unknown
  * census	of the source */
 static void doctor_examine_promises(struct findings *findings, int fd,
-				    const struct mount_entry *mount, const struct census *census)
+				    const struct mountinfo *mount, const struct census *census)
 {
 	const struct filesystem_facts *facts =
 		filesystem_facts_of(filesystem_type_at(fd), mount ? mount->type : NULL);
@@ -146,7 +146,7 @@ static void doctor_examine_promises(struct findings *findings, int fd,
  *	EOPNOTSUPP	the file system cannot share blocks
  */
 
-static void add_incapable(struct findings *findings, int fd, const struct mount_entry *mount)
+static void add_incapable(struct findings *findings, int fd, const struct mountinfo *mount)
 {
 	const char *type = mount ? mount->type : "this file system";
 
@@ -163,7 +163,7 @@ static void add_incapable(struct findings *findings, int fd, const struct mount_
 }
 
 /* Adds that the files can share blocks. Returns whether dedupe can write to them. */
-static bool add_capable(struct findings *findings, int fd, const struct mount_entry *mount,
+static bool add_capable(struct findings *findings, int fd, const struct mountinfo *mount,
 			bool is_nodatacow)
 {
 	struct statvfs figures;
@@ -215,8 +215,8 @@ static void add_nodatasum(struct findings *findings)
  * fd		root of the source, open for reading
  * mount	the mount that contains it; NULL: not known
  */
-static void doctor_examine_dedupe(struct findings *findings, int fd,
-				  const struct mount_entry *mount, const struct census *census)
+static void doctor_examine_dedupe(struct findings *findings, int fd, const struct mountinfo *mount,
+				  const struct census *census)
 {
 	uint64_t nodatacow = census->nodatacow.count;
 	/* such a mount makes all new files equal in this respect */

@@ -322,7 +322,7 @@ static int explain_folder(const char *folder, int fault)
 	return -EXDEV;
 }
 
-static bool has_type(const struct mount_entry *mount, const char *const *types, size_t count)
+static bool has_type(const struct mountinfo *mount, const char *const *types, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(mount->type, types[i]) == 0)
@@ -337,7 +337,7 @@ static bool has_type(const struct mount_entry *mount, const char *const *types, 
  * other machines and for images, and views, which are never entered. rclone names the folder of
  * this host that it shows.
  * Its cache can hide from struct shown_again that it reads a file there. */
-static bool is_stacked(const struct mount_entry *mount)
+static bool is_stacked(const struct mountinfo *mount)
 {
 	static const char *const layered[] = {"overlay", "aufs", "unionfs", "fuse"};
 	static const char *const others[] = {"fuse.ceph",    "fuse.curlftpfs", "fuse.davfs",
@@ -353,14 +353,14 @@ static bool is_stacked(const struct mount_entry *mount)
 }
 
 /* Returns whether the mount contains the folder or, if these are entered, is in it. */
-static bool shows(const struct mount_table *table, const struct mount_entry *mount,
+static bool shows(const struct mount_table *table, const struct mountinfo *mount,
 		  const char *folder, bool cross_mounts)
 {
 	return mount == mount_table_covering(table, folder) ||
 	       (cross_mounts && path_below(mount->point, folder));
 }
 
-static bool is_shown_in(const struct mount_table *table, const struct mount_entry *mount,
+static bool is_shown_in(const struct mount_table *table, const struct mountinfo *mount,
 			char *const *folders, bool cross_mounts)
 {
 	for (; *folders; folders++) {
@@ -373,14 +373,14 @@ static bool is_shown_in(const struct mount_table *table, const struct mount_entr
 /* Returns whether one of two mounts on different devices, one in each list, has a property. */
 static bool is_possibly_twice(const struct mount_table *table,
 			      const struct missing_folders *folders, bool cross_mounts,
-			      bool (*has_property)(const struct mount_entry *))
+			      bool (*has_property)(const struct mountinfo *))
 {
 	for (size_t i = 0; i < table->count; i++) {
-		const struct mount_entry *of = &table->entries[i];
+		const struct mountinfo *of = &table->entries[i];
 		bool is_shown = is_shown_in(table, of, folders->of, cross_mounts);
 
 		for (size_t j = 0; is_shown && j < table->count; j++) {
-			const struct mount_entry *in = &table->entries[j];
+			const struct mountinfo *in = &table->entries[j];
 
 			if (strcmp(of->device, in->device) != 0 &&
 			    is_shown_in(table, in, folders->in, cross_mounts) &&
@@ -393,7 +393,7 @@ static bool is_possibly_twice(const struct mount_table *table,
 
 /* Returns whether the file system possibly has files that this host serves. Views are never
  * entered. */
-static bool is_served_mount(const struct mount_entry *mount)
+static bool is_served_mount(const struct mountinfo *mount)
 {
 	return !mount_entry_is_view(mount) && shown_again_is_possible(mount->point);
 }

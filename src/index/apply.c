@@ -147,8 +147,6 @@ static int tree_remove_dir(struct catalog_writer *w, uint64_t id)
 	return r < 0 ? r : remove_dirs(w, &dirs);
 }
 
-/* ---- apply ---------------------------------------------------------------------------------- */
-
 /* ---- move ----------------------------------------------------------------------------------- */
 
 /* Moves directories within a write transaction. First all moving directories are removed from their
@@ -343,7 +341,7 @@ static int judge_dir(struct catalog_writer *w, uint64_t dir, struct bytes *dirs,
 
 	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0 && ++*count <= JUDGED_MAX) {
 		if (entry.kind == ENTRY_DIR)
-			r = bytes_append(dirs, &entry.child, sizeof(entry.child));
+			r = push_id(dirs, entry.child);
 		if (entry.kind != ENTRY_FILE)
 			continue;
 		r = catalog_get_content(&w->store.reader, entry.child, &content);
@@ -367,12 +365,9 @@ static int judge_paths(struct catalog_writer *w, const struct moves *moves)
 	if (!keep_rules_use_paths(&w->keep))
 		return 0;
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
-		r = bytes_append(&dirs, &moves->list[i]->id, sizeof(dir));
-	while (r == 0 && dirs.length > 0 && count <= JUDGED_MAX) {
-		dirs.length -= sizeof(dir);
-		memcpy(&dir, dirs.data + dirs.length, sizeof(dir));
+		r = push_id(&dirs, moves->list[i]->id);
+	while (r == 0 && count <= JUDGED_MAX && pop_id(&dirs, &dir))
 		r = judge_dir(w, dir, &dirs, &count);
-	}
 	if (r == 0 && count > JUDGED_MAX)
 		groups_choose_again(w, false);
 	return r;

@@ -257,11 +257,11 @@ static void sort(struct learned *list, size_t count, int (*order)(const void *, 
 	sort_unless_sorted(list, count, sizeof(*list), order);
 }
 
-static struct content_record content_of(const struct learned *learned)
+static struct content_record content_of(const struct content_change *change)
 {
-	return (struct content_record){.prefix = learned->change.prefix,
-				       .group = learned->change.group,
-				       .hash = learned->change.hash};
+	return (struct content_record){.prefix = change->prefix,
+				       .group = change->group,
+				       .hash = change->hash};
 }
 
 static bool is_listed_anew(const struct learned *learned)
@@ -299,13 +299,12 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int put_content(struct catalog_writer *w, const struct learned *learned)
+static int put_content(struct catalog_writer *w, const struct content_change *change)
 {
-	struct content_record now = content_of(learned);
+	struct content_record now = content_of(change);
 
 	w->totals.comparisons++;
-	return store_put(&w->store, TABLE_CONTENT, key_number(learned->change.file),
-			 encode_content(&now));
+	return store_put(&w->store, TABLE_CONTENT, key_number(change->file), encode_content(&now));
 }
 
 static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
@@ -319,7 +318,7 @@ static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
 		if (i > 0 && list[i].change.file == list[i - 1].change.file)
 			list[i].stale = true;
 		if (r == 0 && !list[i].stale)
-			r = put_content(w, &list[i]);
+			r = put_content(w, &list[i].change);
 	}
 	return r;
 }
@@ -336,7 +335,7 @@ static int list_all(struct catalog_writer *w, struct learned *list, size_t count
 	}
 	sort(list, count, by_size_now);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		now = content_of(&list[i]);
+		now = content_of(&list[i].change);
 		if (is_listed_anew(&list[i]))
 			r = file_list_size(w, list[i].change.file, list[i].size, &now);
 	}
@@ -463,16 +462,10 @@ int catalog_add_deferred_group(struct catalog_writer *w, struct hash128 hash, ui
 {
 	int r = catalog_add_group(w, hash, size_bytes, group);
 
-	return r < 0 ? r : group_await(w, *group);
+	return r < 0 ? r : group_set_stays(w, *group, true);
 }
 
 int catalog_add_deferred_content(struct catalog_writer *w, const struct content_change *change)
 {
-	const struct content_record content = {.prefix = change->prefix,
-					       .group = change->group,
-					       .hash = change->hash};
-
-	w->totals.comparisons++;
-	return store_put(&w->store, TABLE_CONTENT, key_number(change->file),
-			 encode_content(&content));
+	return put_content(w, change);
 }

@@ -870,7 +870,7 @@ static int check_sources(struct check *c)
 
 	for (source = 0; r == 0; source++) {
 		path.length = 0;
-		r = meta_get_source(c->reader, source, &path, &root);
+		r = catalog_get_source(c->reader, source, &path, &root);
 		if (r == -ENOENT)
 			return 0;
 		if (r == 0)

@@ -756,7 +756,7 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = store_forget(&w->store, TABLE_DIGEST, key);
 	if (r == 0 && content.group)
-		r = group_sweep(w, content.group);
+		r = group_set_stays(w, content.group, false);
 	if (r == 0)
 		r = inodes_seek(w, &inodes, &file.attributes, &found);
 	if (r == 0 && *found == id) { /* otherwise the inode number belongs to another file now */

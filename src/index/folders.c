@@ -783,17 +783,6 @@ static int add_names(struct catalog_writer *w, struct catalog_reader *before,
 	return r;
 }
 
-static int add_dirs(struct catalog_writer *w, struct folder_update *update)
-{
-	const uint64_t *dirs = (const void *)w->folders.dirs.data;
-	size_t count = w->folders.dirs.length / sizeof(*dirs);
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = folder_update_add_dir(update, dirs[i]);
-	return r;
-}
-
 static int flush(struct catalog_writer *w, struct catalog_reader *before)
 {
 	struct folder_update update = {.w = w, .before = before};
@@ -802,7 +791,7 @@ static int flush(struct catalog_writer *w, struct catalog_reader *before)
 	if (r == 0)
 		r = add_names(w, before, &update);
 	if (r == 0)
-		r = add_dirs(w, &update);
+		r = bytes_append(&update.dirs, w->folders.dirs.data, w->folders.dirs.length);
 	if (r == 0)
 		r = folder_update_finish(&update);
 	folder_update_free(&update);

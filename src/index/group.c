@@ -277,16 +277,6 @@ int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file
 	return note_rival(w, group, file->id);
 }
 
-int group_await(struct catalog_writer *w, uint64_t group)
-{
-	struct group_change *change;
-	int r = touch(w, group, &change);
-
-	if (r == 0)
-		change->stays = true;
-	return r;
-}
-
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
 {
 	struct group_change *change;
@@ -311,13 +301,13 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	return note_member(w, group, file, false);
 }
 
-int group_sweep(struct catalog_writer *w, uint64_t group)
+int group_set_stays(struct catalog_writer *w, uint64_t group, bool stays)
 {
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
 	if (r == 0)
-		change->stays = false;
+		change->stays = stays;
 	return r == -ENOENT ? 0 : r;
 }
 

@@ -51,9 +51,6 @@ MUST_CHECK int group_keep_again(struct catalog_writer *w, uint64_t group,
 /* Makes a member the kept copy. */
 MUST_CHECK int group_keep(struct catalog_writer *w, uint64_t group, uint64_t file);
 
-/* Keeps a new group that gets its first members in a later transaction. */
-MUST_CHECK int group_await(struct catalog_writer *w, uint64_t group);
-
 /* Removes a member; does nothing if the group or the member is missing.
  *
  * stays	true: a group whose last member left is not deleted, as its files can get names
@@ -61,8 +58,9 @@ MUST_CHECK int group_await(struct catalog_writer *w, uint64_t group);
  */
 MUST_CHECK int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays);
 
-/* Marks the group to be deleted at the end of the transaction if it has no members. */
-MUST_CHECK int group_sweep(struct catalog_writer *w, uint64_t group);
+/* Sets whether the group stays if it has no members at the end of the transaction: a new group can
+ * get its first members in a later one. Does nothing if the group is missing. */
+MUST_CHECK int group_set_stays(struct catalog_writer *w, uint64_t group, bool stays);
 
 MUST_CHECK int groups_flush(struct catalog_writer *w);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/kernel.h"
+#include "index/query.h"
 #include "index/store/store.h"
 #include "index/store/value.h"
 #include "twinfs/format.h"
@@ -108,7 +109,7 @@ static void name_source(char name[static SOURCE_NAME_MAX], uint64_t index)
 	(void)snprintf(name, SOURCE_NAME_MAX, "source %" PRIu64, index);
 }
 
-int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
+int catalog_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
 {
 	char name[SOURCE_NAME_MAX];
 	int result;

@@ -65,9 +65,8 @@ MUST_CHECK int meta_put_text(struct catalog_writer *w, const char *name, const v
 /* Returns the number of records of a text of this length. */
 size_t meta_text_records(size_t length);
 
-/* The path of source number index, which meta_get_source() appends, and the dir id of its root. */
-MUST_CHECK int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path,
-			       uint64_t *root);
+/* Stores the path of source number index, and the dir id of its root; catalog_get_source() gets
+ * them. */
 MUST_CHECK int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path,
 			       uint64_t root);
 

@@ -91,7 +91,7 @@ int mount_points_list(struct text_list *points)
 	int r = mount_table_read(&table);
 
 	for (size_t i = 0; r == 0 && i < table.count; i++) {
-		const struct mount_entry *entry = &table.entries[i];
+		const struct mountinfo *entry = &table.entries[i];
 
 		if (mount_entry_is_view(entry))
 			r = text_list_add(points, entry->point, strlen(entry->point));
@@ -103,7 +103,7 @@ int mount_points_list(struct text_list *points)
 static int point_of_absolute(const char *absolute, char **point)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
-	const struct mount_entry *entry;
+	const struct mountinfo *entry;
 	int r = mount_table_read(&table);
 
 	*point = NULL;

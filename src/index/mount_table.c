@@ -20,52 +20,28 @@
 
 #define VIEW_TYPE "fuse.twinfs"
 
-static void free_entry(struct mount_entry *entry)
-{
-	free(entry->point);
-	free(entry->type);
-	free(entry->device);
-	free(entry->root);
-	free(entry->source);
-	free(entry->options);
-}
-
 void mount_table_free(struct mount_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		free_entry(&table->entries[i]);
+		mountinfo_close(&table->entries[i]);
 	free(table->entries);
 	*table = (struct mount_table){0};
 }
 
-static int add_entry(struct mount_table *table, const struct mountinfo *words)
+int mount_table_add(struct mount_table *table, struct mountinfo *mount)
 {
-	struct mount_entry entry;
+	struct mountinfo *entry;
 	int r = array_reserve(&table->entries, &table->capacity, table->count + 1,
 			      sizeof(*table->entries));
 
 	if (r < 0)
 		return r;
-	entry = (struct mount_entry){.point = strdup(words->point),
-				     .type = strdup(words->type),
-				     .device = strdup(words->device),
-				     .root = strdup(words->root),
-				     .source = strdup(words->source),
-				     .options = strdup(words->options)};
-	if (!entry.point || !entry.type || !entry.device || !entry.root || !entry.source ||
-	    !entry.options) {
-		free_entry(&entry);
-		return -ENOMEM;
-	}
-	table->entries[table->count++] = entry;
+	entry = &table->entries[table->count++];
+	*entry = *mount;
+	entry->file = NULL;
+	mount->line = NULL;
+	mount->size = 0;
 	return 0;
-}
-
-int mount_table_add_line(struct mount_table *table, char *line)
-{
-	struct mountinfo words;
-
-	return mountinfo_split(&words, line) ? add_entry(table, &words) : -EPROTO;
 }
 
 int mount_table_read_from(struct mount_table *table, const char *name)
@@ -78,7 +54,7 @@ int mount_table_read_from(struct mount_table *table, const char *name)
 		return r;
 	/* a line in the format of a newer kernel is skipped, as it is no view */
 	while ((r = mountinfo_next(&mount)) > 0) {
-		r = add_entry(table, &mount);
+		r = mount_table_add(table, &mount);
 		if (r < 0)
 			break;
 	}
@@ -92,12 +68,12 @@ int mount_table_read(struct mount_table *table)
 	return mount_table_read_from(table, "/proc/self/mountinfo");
 }
 
-const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path)
+const struct mountinfo *mount_table_covering(const struct mount_table *table, const char *path)
 {
-	const struct mount_entry *found = NULL;
+	const struct mountinfo *found = NULL;
 
 	for (size_t i = 0; i < table->count; i++) {
-		const struct mount_entry *entry = &table->entries[i];
+		const struct mountinfo *entry = &table->entries[i];
 
 		if (path_below(path, entry->point) &&
 		    (!found || strlen(entry->point) >= strlen(found->point)))
@@ -106,10 +82,10 @@ const struct mount_entry *mount_table_covering(const struct mount_table *table, 
 	return found;
 }
 
-const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device)
+const struct mountinfo *mount_table_view_of(const struct mount_table *table, const char *device)
 {
 	for (size_t i = 0; i < table->count; i++) {
-		const struct mount_entry *entry = &table->entries[i];
+		const struct mountinfo *entry = &table->entries[i];
 
 		if (mount_entry_is_view(entry) && strcmp(entry->device, device) == 0)
 			return entry;
@@ -117,7 +93,7 @@ const struct mount_entry *mount_table_view_of(const struct mount_table *table, c
 	return NULL;
 }
 
-int mount_entry_locate(const struct mount_entry *entry, const char *path, struct bytes *inside)
+int mount_entry_locate(const struct mountinfo *entry, const char *path, struct bytes *inside)
 {
 	const char *below = path_below(path, entry->point);
 	const char *root = strcmp(entry->root, "/") == 0 ? "" : entry->root;
@@ -130,7 +106,7 @@ int mount_entry_locate(const struct mount_entry *entry, const char *path, struct
 	return r;
 }
 
-bool mount_entry_has_option(const struct mount_entry *entry, const char *option)
+bool mount_entry_has_option(const struct mountinfo *entry, const char *option)
 {
 	for (const char *at = entry->options; *at; at += *at == ',') {
 		size_t length = list_item_length(at);
@@ -142,7 +118,7 @@ bool mount_entry_has_option(const struct mount_entry *entry, const char *option)
 	return false;
 }
 
-bool mount_entry_is_view(const struct mount_entry *entry)
+bool mount_entry_is_view(const struct mountinfo *entry)
 {
 	return strcmp(entry->type, VIEW_TYPE) == 0;
 }
@@ -155,8 +131,8 @@ static bool is_either_inside(const char *a, const char *b)
 int mount_table_overlap(const struct mount_table *table, const char *a, const char *b)
 {
 	CLEANUP_BYTES struct bytes inside_a = {0}, inside_b = {0};
-	const struct mount_entry *mount_a = mount_table_covering(table, a);
-	const struct mount_entry *mount_b = mount_table_covering(table, b);
+	const struct mountinfo *mount_a = mount_table_covering(table, a);
+	const struct mountinfo *mount_b = mount_table_covering(table, b);
 	int r;
 
 	if (is_either_inside(a, b))
@@ -247,7 +223,7 @@ void view_mounts_load(struct view_mounts *mounts)
 	if (mountinfo_open(&mount, "/proc/self/mountinfo") < 0)
 		return;
 	while (mounts->count < ARRAY_SIZE(mounts->devices) && mountinfo_next(&mount) > 0) {
-		if (strcmp(mount.type, "fuse.twinfs") == 0 &&
+		if (mount_entry_is_view(&mount) &&
 		    sscanf(mount.device, "%u:%u", &major_number, &minor_number) == 2)
 			mounts->devices[mounts->count++] = makedev(major_number, minor_number);
 	}

@@ -11,19 +11,11 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/mountinfo.h"
 #include "base/text.h"
 
-struct mount_entry {
-	char *point; /* absolute */
-	char *type; /* "ext4", "fuse.twinfs" */
-	char *device; /* "8:1", of the whole file system; st_dev of a btrfs subvolume differs */
-	char *root; /* mounted folder, as a path from the root of the file system */
-	char *source; /* as the file system names it: "/dev/sda1", "host:/folder" */
-	char *options; /* of the file system, not of this mount: "rw,nodatasum,discard=async" */
-};
-
 struct mount_table {
-	struct mount_entry *entries; /* in the order of mounting */
+	struct mountinfo *entries; /* in the order of mounting; each owns its line */
 	size_t count, capacity;
 };
 
@@ -36,17 +28,16 @@ MUST_CHECK int mount_table_read(struct mount_table *table);
 /* Reads the table of another process, from a file like /proc/PID/mountinfo. Returns 0 or -errno. */
 MUST_CHECK int mount_table_read_from(struct mount_table *table, const char *name);
 
-/* Parses a line, decodes its octal escapes and adds an entry. Modifies the line. Returns 0, -EPROTO
- * if the line is malformed, or -ENOMEM. */
-MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
+/* Adds a mount, and takes its line. Returns 0, or -ENOMEM and takes nothing. */
+MUST_CHECK int mount_table_add(struct mount_table *table, struct mountinfo *mount);
 
 /* Returns the mount that contains an absolute path without symlinks, or NULL. This is the mount
  * with the longest mount point; of several mounts on one mount point, the last. Borrowed from the
  * table. */
-const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
+const struct mountinfo *mount_table_covering(const struct mount_table *table, const char *path);
 
 /* Returns a mount of the view with this device number ("0:53"), or NULL. Borrowed. */
-const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device);
+const struct mountinfo *mount_table_view_of(const struct mount_table *table, const char *device);
 
 /* Converts a path to a path from the root of its file system, and appends the result. For two paths
  * on one device, the results show whether one path contains the other, even through bind mounts.
@@ -55,14 +46,14 @@ const struct mount_entry *mount_table_view_of(const struct mount_table *table, c
  * entry	the mount that contains it
  *
  * Returns 0 or -ENOMEM. */
-MUST_CHECK int mount_entry_locate(const struct mount_entry *entry, const char *path,
+MUST_CHECK int mount_entry_locate(const struct mountinfo *entry, const char *path,
 				  struct bytes *inside);
 
 /* Returns whether the file system was mounted with an option without a value, such as "nodatasum".
  */
-bool mount_entry_has_option(const struct mount_entry *entry, const char *option);
+bool mount_entry_has_option(const struct mountinfo *entry, const char *option);
 
-bool mount_entry_is_view(const struct mount_entry *entry);
+bool mount_entry_is_view(const struct mountinfo *entry);
 
 /* Finds whether two folders are the same or one contains the other, also through another mount of
  * the same file system. Returns 1, 0 or -errno. */

@@ -27,11 +27,6 @@ int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 	return decode_totals(fields, totals) ? 0 : -EUCLEAN;
 }
 
-int catalog_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
-{
-	return meta_get_source(r, index, path, root);
-}
-
 int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size)
 {
 	return meta_get_number(r, META_MIN_SIZE, min_size);
@@ -139,7 +134,7 @@ int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 
 uint64_t catalog_snapshot_id(const struct catalog_reader *r)
 {
-	return store_snapshot_id(r);
+	return mdb_txn_id(r->txn);
 }
 
 uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name)

@@ -107,12 +107,6 @@ MUST_CHECK int store_read_last_commit(struct store *store, struct catalog_reader
 /* Ends a snapshot; accepts NULL. */
 void store_read_end(struct catalog_reader *reader);
 
-/* Returns a number that snapshots of the same state share, and those of other states do not. */
-static inline uint64_t store_snapshot_id(const struct catalog_reader *reader)
-{
-	return mdb_txn_id(reader->txn);
-}
-
 /* store_write_begin() begins the only write transaction; the caller must have the write lock.
  * store_write_begin() also discards the snapshots of killed processes; it returns -ENOENT if the
  * data file was removed, as no later process would find the changes. store_write_commit() commits

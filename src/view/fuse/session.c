@@ -369,7 +369,7 @@ static void *watch_table(void *context)
 static int find_device(struct unmount_watch *watch, const char *mount_point)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
-	const struct mount_entry *entry;
+	const struct mountinfo *entry;
 	int r;
 
 	/* opened before the table is read, so that no change is missed */

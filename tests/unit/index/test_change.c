@@ -246,7 +246,7 @@ static void test_source_path_of_any_length_is_stored(void **state)
 		text[lengths[i]] = '\0';
 		assert_int_equal(catalog_write(f->catalog, long_source_body, &source), 0);
 		reader = fixture_read(f);
-		assert_int_equal(meta_get_source(reader, 2, &path, &root), 0);
+		assert_int_equal(catalog_get_source(reader, 2, &path, &root), 0);
 		catalog_read_end(reader);
 		assert_string_equal(bytes_text(&path), text);
 		assert_int_equal(root, source.root);

@@ -5,13 +5,13 @@
 #include "index/mount_table.h"
 #include "unit_test.h"
 
-/* Adds a line as getline(3) returns it. */
+/* Adds a line as getline(3) returns it. Returns -EPROTO for a line of another form. */
 static int add(struct mount_table *table, const char *text)
 {
-	AUTO_FREE char *line = strdup(text);
+	struct mountinfo mount CLEANUP_MOUNTINFO = {.line = strdup(text)};
 
-	assert_non_null(line);
-	return mount_table_add_line(table, line);
+	assert_non_null(mount.line);
+	return mountinfo_split(&mount, mount.line) ? mount_table_add(table, &mount) : -EPROTO;
 }
 
 static void test_point_and_type_are_found_among_optional_fields(void **state)
@@ -34,7 +34,7 @@ static void test_point_and_type_are_found_among_optional_fields(void **state)
 static void test_option_is_found_only_as_a_whole(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
-	const struct mount_entry *entry;
+	const struct mountinfo *entry;
 
 	(void)state;
 	assert_int_equal(add(&table,
@@ -147,7 +147,7 @@ static void test_path_is_located_from_the_top_of_its_file_system(void **state)
 static void test_view_is_found_by_its_device_at_any_mount_point(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
-	const struct mount_entry *entry;
+	const struct mountinfo *entry;
 
 	(void)state;
 	assert_int_equal(add(&table, "36 35 0:33 / /mnt rw - tmpfs x rw"), 0);
@@ -163,7 +163,7 @@ static void test_view_is_found_by_its_device_at_any_mount_point(void **state)
 static void test_table_of_this_process_has_a_root(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
-	const struct mount_entry *entry;
+	const struct mountinfo *entry;
 
 	(void)state;
 	assert_int_equal(mount_table_read(&table), 0);
