@@ -62,7 +62,7 @@ static struct cancellation requester_cancellation(fuse_req_t request)
 
 /* Determines the caller, and reports the request to the watcher thread. Returns 0, -EACCES if the
  * caller is unknown, or another -errno. In each case, requester_deinit frees the caller. */
-MUST_CHECK static int requester_init(struct requester *requester, fuse_req_t request)
+static int requester_init(struct requester *requester, fuse_req_t request)
 {
 	struct session *session = session_of(request);
 	const struct fuse_ctx *context = fuse_req_ctx(request);
@@ -426,8 +426,6 @@ static void reply_open(fuse_req_t request, struct fuse_file_info *info, struct h
 	handle_drop(handle);
 }
 
-/* ---- open --------------------------------------------------------------------------- */
-
 /* Size of the largest file that is stored in the kernel's page cache while it is opened. The
  * program then waits for one request instead of two. */
 #define PREFETCH_BYTES_MAX (64U << 10)
@@ -652,7 +650,7 @@ static void on_lseek(fuse_req_t request, fuse_ino_t node, off_t offset, int when
 		(void)fuse_reply_lseek(request, offset);
 }
 
-/* ---- the begin of the session ------------------------------------------------------- */
+/* ---- beginning ---------------------------------------------------------------------- */
 
 /* Selects the fastest allowed way to read files. */
 static void choose_speed(struct session *session, struct fuse_conn_info *connection)

@@ -5,9 +5,9 @@
 /* A view, mounted with libfuse's low-level interface.
  *
  * A daemon calls mount_point_prepare (index/mount_point.h), mounter_start (view/fuse/mounter.h),
- * signal_watch_new, session_new, session_run and session_free, in this order.
- * The first three calls must precede the start of any other thread. The arguments of session_new
- * are borrowed until session_free.
+ * signal_watch_new, session_new, session_run and session_free, in this order. The first three calls
+ * must precede the start of any other thread. The arguments of session_new are borrowed until
+ * session_free.
  *
  * Mounts have the options nosuid,nodev and the type fuse.twinfs. Requests that change something
  * fail (enum session_access). Only the user who mounts has access, unless the mount is

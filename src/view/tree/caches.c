@@ -185,17 +185,6 @@ void ranking_deinit(struct ranking *ranking)
 	pthread_mutex_destroy(&ranking->lock);
 }
 
-uint64_t ranking_max_folders(struct ranking *ranking, uint64_t folders)
-{
-	uint64_t most = atomic_load(&ranking->folders);
-
-	while (folders > most) {
-		if (atomic_compare_exchange_weak(&ranking->folders, &most, folders))
-			return folders;
-	}
-	return most;
-}
-
 static int store_position(struct ranking *ranking, const struct rank_entry *position)
 {
 	int r = array_reserve(&ranking->positions, &ranking->capacity, ranking->count + 1,

@@ -20,6 +20,18 @@
 #include "index/catalog.h"
 #include "index/scan.h"
 
+/* Raises a number to a value, unless it is higher already. Returns the result. */
+static inline uint64_t raise_most(_Atomic uint64_t *most, uint64_t value)
+{
+	uint64_t before = atomic_load(most);
+
+	while (value > before) {
+		if (atomic_compare_exchange_weak(most, &before, value))
+			return value;
+	}
+	return before;
+}
+
 /* ---- times of listings -------------------------------------------------------------- */
 
 /* Times of changes to listings that do not change the directory in the source: a file in it, or
@@ -95,10 +107,6 @@ struct ranking {
 
 void ranking_init(struct ranking *ranking, ranking_scan_fn *scan_table);
 void ranking_deinit(struct ranking *ranking);
-
-/* Records that there are this many folders of ranks in some snapshot. Returns the largest number
- * that there ever were. */
-uint64_t ranking_max_folders(struct ranking *ranking, uint64_t folders);
 
 /* Begins a walk, continued by catalog_next_rank_entry, whose first group has this rank, from 1 on.
  * order: catalog_totals.order or folder_order of the reader. Returns 0, -EUCLEAN if the index has

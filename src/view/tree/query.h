@@ -2,8 +2,11 @@
 #ifndef VIEW_TREE_QUERY_H
 #define VIEW_TREE_QUERY_H
 
-/* One query of the view: a snapshot of the catalog, with errors translated for a system call.
- * Begins and ends in the same thread and scope. */
+/* What the files of this folder share: a query, and the functions that answer it for each kind of
+ * node.
+ *
+ * A query is a snapshot of the catalog, with errors translated for a system call. It begins and
+ * ends in the same thread and scope. */
 
 #include <errno.h>
 #include <stdint.h>
@@ -90,7 +93,6 @@ extern const struct node_ops group_ops; /* group.c: folders in dups/ */
 extern const struct node_ops file_ops; /* tree.c: files of the sources */
 extern const struct node_ops ranks_ops; /* ranks.c: folders in by-size/ and folders/ */
 extern const struct node_ops link_ops; /* ranks.c: links in by-size/ and its folders */
-
 extern const struct node_ops equals_ops; /* equals.c: folders of groups in folders/ */
 
 /* The ranked directories. */

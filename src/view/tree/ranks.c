@@ -37,7 +37,7 @@ uint64_t ranked_folders(struct view *view, const struct ranked *ranked,
 {
 	struct rank_order order = ranked->order(view, totals);
 
-	return ranking_max_folders(order.ranking, rank_layout_of(order.groups).folders);
+	return raise_most(&order.ranking->folders, rank_layout_of(order.groups).folders);
 }
 
 static int layout_init(struct layout *layout, const struct view_query *query,
@@ -51,7 +51,7 @@ static int layout_init(struct layout *layout, const struct view_query *query,
 	layout->ranked = ranked;
 	layout->order = ranked->order(query->view, &layout->totals);
 	layout->ranks = rank_layout_of(layout->order.groups);
-	(void)ranking_max_folders(layout->order.ranking, layout->ranks.folders);
+	(void)raise_most(&layout->order.ranking->folders, layout->ranks.folders);
 	return 0;
 }
 

@@ -85,16 +85,6 @@ int file_get_version(const struct view_query *query, uint64_t node, struct file_
 
 /* ---- names -------------------------------------------------------------------------- */
 
-/* Records the depth of a directory in folders/, before the frontend knows its node. */
-static void note_depth(struct view *view, uint64_t depth)
-{
-	uint64_t greatest = atomic_load(&view->folder_depth);
-
-	while (depth > greatest &&
-	       !atomic_compare_exchange_weak(&view->folder_depth, &greatest, depth))
-		;
-}
-
 static int get_folder(const struct view_query *query, uint64_t parent, uint64_t id,
 		      struct stat *attributes)
 {
@@ -102,7 +92,8 @@ static int get_folder(const struct view_query *query, uint64_t parent, uint64_t 
 
 	if (depth > NODE_DEPTH_MAX)
 		return -ENAMETOOLONG;
-	note_depth(query->view, depth);
+	/* before the frontend knows the node */
+	(void)raise_most(&query->view->folder_depth, depth);
 	return tree_getattr(query, node_make_folder(id, depth), attributes);
 }
 

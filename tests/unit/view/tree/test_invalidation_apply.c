@@ -360,7 +360,7 @@ static void test_commit_invalidates_the_folders_of_ranks_if_by_size_is_cached(vo
 
 	(void)state;
 	begin(one_source);
-	(void)ranking_max_folders(&recorder->fixture.view.ranking, 2);
+	(void)raise_most(&recorder->fixture.view.ranking.folders, 2);
 	recorder->cached[recorder->cached_count++] = FIXED_BY_SIZE;
 	file = fixture_file(&recorder->fixture, S_IFREG | 0644, 5);
 	fixture_add_file(&recorder->fixture, root(), "f", &file);
