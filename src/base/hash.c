@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxh_x86dispatch.h>
-
-#include <xxhash.h>
 
 #include "base/descriptor.h"
 #include "base/log.h"
@@ -23,7 +20,9 @@
 #include "base/stop.h"
 
 #ifdef XXHASH_DISPATCH
+#include <xxh_x86dispatch.h>
 #else
+#include <xxhash.h>
 #endif
 
 /* A struct hash_state is an XXH3_state_t under another name. */
