@@ -96,14 +96,6 @@ static bool has_same_owner(const struct stat *a, const struct stat *b)
 	return a->st_mode == b->st_mode && a->st_uid == b->st_uid && a->st_gid == b->st_gid;
 }
 
-static bool has_same_attributes(const struct held *a, const struct held *b)
-{
-	CLEANUP_XATTRS struct xattrs one = {0}, other = {0};
-
-	return xattrs_read(&one, a->fd) == 0 && xattrs_read(&other, b->fd) == 0 &&
-	       xattrs_equal(&one, &other);
-}
-
 /* Compares the attributes of a copy. Returns whether nothing but its names changed. */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
@@ -119,7 +111,7 @@ static bool can_be_linked(const struct arrived *arrived, const struct held *copy
 	struct stat now;
 
 	return fstat(arrived->file.fd, &now) == 0 && has_same_owner(&now, &copy->status) &&
-	       has_same_attributes(&arrived->file, copy) &&
+	       xattrs_are_same(arrived->file.fd, copy->fd) == 1 &&
 	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 

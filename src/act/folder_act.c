@@ -369,28 +369,11 @@ static bool open_folder(struct folder_act *act, struct subject *subject, bool ke
 	return one_act_refuse(&act->one, held_outcome(r < 0 ? r : HELD_CHANGED, kept));
 }
 
-/* Sets *inside to whether an open directory is a certain one or below it. Returns 0 or -errno. */
-static int find_above(int directory, const struct stat *above, bool *inside)
-{
-	AUTO_CLOSE int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat status;
-	int r = fd < 0 ? -errno : 1;
-
-	*inside = false;
-	while (r > 0 && !*inside) {
-		if (fstat(fd, &status) < 0)
-			return -errno;
-		*inside = is_same_inode(&status, above);
-		r = *inside ? 0 : ascend(&fd);
-	}
-	return r;
-}
-
 /* Returns true if the directory is not in the copy. If not, fills in the outcome. */
 static bool is_outside(struct folder_act *act, int directory, enum act_outcome outcome)
 {
 	bool inside;
-	int r = find_above(directory, &act->one.copy.held.status, &inside);
+	int r = find_within(directory, &act->one.copy.held.status, &inside);
 
 	if (r < 0)
 		return one_act_fail(&act->one, r);
@@ -427,7 +410,7 @@ static bool is_apart(struct folder_act *act)
 		return one_act_refuse(&act->one, ACT_OWN);
 	if (!is_outside(act, act->kept.held.fd, ACT_NESTED))
 		return false;
-	r = find_above(act->one.copy.held.fd, &act->kept.held.status, &inside);
+	r = find_within(act->one.copy.held.fd, &act->kept.held.status, &inside);
 	if (r < 0)
 		return one_act_fail(&act->one, r);
 	return !inside || one_act_refuse(&act->one, ACT_NESTED);

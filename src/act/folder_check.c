@@ -339,13 +339,10 @@ static void folder_files_close(struct folder_files *files)
 
 static int compare_xattrs(struct folder_check *check, int kept, int copy)
 {
-	CLEANUP_XATTRS struct xattrs of_kept = {0}, of_copy = {0};
-	int r = xattrs_read(&of_kept, kept);
+	int same = xattrs_are_same(kept, copy);
 
-	if (r == 0)
-		r = xattrs_read(&of_copy, copy);
-	check->found.differences.xattrs += r == 0 && !xattrs_equal(&of_kept, &of_copy);
-	return r;
+	check->found.differences.xattrs += same == 0;
+	return same < 0 ? same : 0;
 }
 
 static void compare_status(struct folder_check *check, const struct statx *kept,
@@ -612,13 +609,12 @@ static int check_regular(struct folder_check *check, struct folder_pair *pair,
 static int check_target(struct folder_pair *pair, const struct folder_name *name,
 			const char *present)
 {
-	char target[PATH_MAX + 1];
 	const struct place kept = {.directory = name->kept};
-	ssize_t length = readlinkat(name->copy, present, target, PATH_MAX);
+	char target[PATH_MAX];
+	int r = read_link(name->copy, present, target);
 
-	if (length < 0)
-		return folder_fail(pair, name->name, -errno);
-	target[length] = '\0';
+	if (r < 0)
+		return folder_fail(pair, name->name, r);
 	return place_is_symlink_to(&kept, name->name, target)
 		       ? 0
 		       : folder_refuse(pair, name->name, ACT_DIFFERS);

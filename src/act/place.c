@@ -306,12 +306,9 @@ static bool has_same_bytes(const struct place *a, const struct place *b)
 static bool has_same_target(const struct place *a, const struct place *b)
 {
 	char target[PATH_MAX];
-	ssize_t length = readlinkat(a->directory, a->name, target, sizeof(target) - 1);
 
-	if (length < 0)
-		return false;
-	target[length] = '\0';
-	return place_is_symlink_to(b, b->name, target);
+	return read_link(a->directory, a->name, target) == 0 &&
+	       place_is_symlink_to(b, b->name, target);
 }
 
 /* mergerfs and unionfs-fuse give each name an inode number of its own. There, files with several
@@ -344,11 +341,10 @@ static int drop(const struct place *place)
 static int make_symlink_again(const struct place *from, const struct place *to)
 {
 	char target[PATH_MAX];
-	ssize_t length = readlinkat(from->directory, from->name, target, sizeof(target) - 1);
+	int r = read_link(from->directory, from->name, target);
 
-	if (length < 0)
-		return -errno;
-	target[length] = '\0';
+	if (r < 0)
+		return r;
 	return symlinkat(target, to->directory, to->name) < 0 ? -errno : 0;
 }
 

@@ -26,11 +26,13 @@
 
 /* The bytes of a copy that an act saved in a rescue folder (act/one_act.c). One thread. */
 
-/* Outcomes of rescue_restore(). */
+/* Outcomes if the directory or saved bytes of a copy are missing. */
 enum {
-	RESCUE_RESTORED = 1,
-	RESCUE_ABSENT = 2, /* the disk of the rescue folder is not mounted */
-	RESCUE_MISSING = 3, /* the rescue folder does not have the bytes */
+	FOLDER_IS_MISSING = 1, /* the directory was removed or moved */
+	BYTES_ARE_ELSEWHERE = 2, /* the directory is missing, but a rescue folder has the bytes */
+	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
+	KEPT_IS_ABSENT = 4, /* the kept folder of one that is being emptied is not at its path */
+	BYTES_ARE_ABSENT = 5, /* the disk of the rescue folder is not mounted */
 };
 
 /* Returns whether the rescue folder possibly has the bytes: also if it cannot be examined, or its
@@ -77,9 +79,9 @@ static int miss(const struct intent *intent, const struct place *place)
 	struct stat status;
 
 	if (!place_is_mounted(&intent->saved_mount))
-		return RESCUE_ABSENT;
+		return BYTES_ARE_ABSENT;
 	if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? RESCUE_MISSING : -errno;
+		return errno == ENOENT ? BYTES_ARE_MISSING : -errno;
 	rescue_forget(intent);
 	return 0;
 }
@@ -88,15 +90,17 @@ static int miss(const struct intent *intent, const struct place *place)
  * If they are missing and a file has the name of the copy, there is nothing to restore.
  *
  * leftover	see place_restore()
+ * restored	set to whether the copy was restored
  *
- * Returns an outcome, 0 if there is nothing to restore, or -errno. */
+ * Returns 0, an outcome or -errno. */
 static int rescue_restore(const struct intent *intent, const struct place *place,
-			  struct bytes *leftover)
+			  struct bytes *leftover, bool *restored)
 {
 	AUTO_CLOSE int saved = open(intent->saved, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
 	int r;
 
+	*restored = false;
 	if (saved < 0)
 		return errno == ENOENT || errno == ENOTDIR ? miss(intent, place) : -errno;
 	if (fstat(saved, &status) < 0 || !S_ISREG(status.st_mode))
@@ -109,7 +113,8 @@ static int rescue_restore(const struct intent *intent, const struct place *place
 	if (r < 0)
 		return r;
 	rescue_forget(intent);
-	return RESCUE_RESTORED;
+	*restored = true;
+	return 0;
 }
 
 /* ---- examine -------------------------------------------------------------------------------- */
@@ -423,15 +428,6 @@ static void remove_partial(const struct place *place, const struct intent *inten
 	place_remove_folders(intent->to, intent->new_folders);
 }
 
-/* Outcomes if the directory or saved bytes of a copy are missing. */
-enum {
-	FOLDER_IS_MISSING = 1, /* the directory was removed or moved */
-	BYTES_ARE_ELSEWHERE = 2, /* the directory is missing, but a rescue folder has the bytes */
-	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
-	KEPT_IS_ABSENT = 4, /* the kept folder of one that is being emptied is not at its path */
-	BYTES_ARE_ABSENT = 5, /* the disk of the rescue folder is not mounted */
-};
-
 static void report(struct undoing *undoing, const struct intent *intent, int result)
 {
 	const char *path = quote_path(bytes_text(&undoing->path));
@@ -494,14 +490,11 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 static int restore_saved(struct undoing *undoing, const struct place *place,
 			 const struct intent *intent)
 {
-	int r = rescue_restore(intent, place, &undoing->leftover);
+	bool restored;
+	int r = rescue_restore(intent, place, &undoing->leftover, &restored);
 
-	undoing->undone->files += r == RESCUE_RESTORED;
-	if (r == RESCUE_ABSENT)
-		return BYTES_ARE_ABSENT;
-	if (r == RESCUE_MISSING)
-		return BYTES_ARE_MISSING;
-	return r < 0 ? r : 0;
+	undoing->undone->files += restored;
+	return r;
 }
 
 /* Completes the removal of a folder that was being emptied, or gives a folder its own name back. */

@@ -177,7 +177,6 @@ static int reach_includes(int from, int to)
  * shows those of the kept file. Times are not compared. */
 static bool has_same_metadata(struct one_act *act)
 {
-	CLEANUP_XATTRS struct xattrs kept = {0}, copy = {0};
 	struct stat a, b;
 	int r;
 
@@ -185,12 +184,10 @@ static bool has_same_metadata(struct one_act *act)
 		return one_act_fail(act, -errno);
 	if (a.st_mode != b.st_mode || a.st_uid != b.st_uid || a.st_gid != b.st_gid)
 		return one_act_refuse(act, ACT_OTHER_METADATA);
-	r = xattrs_read(&kept, act->kept->held.fd);
-	if (r == 0)
-		r = xattrs_read(&copy, act->copy.held.fd);
+	r = xattrs_are_same(act->kept->held.fd, act->copy.held.fd);
 	if (r < 0)
 		return one_act_fail(act, r);
-	return xattrs_equal(&kept, &copy) || one_act_refuse(act, ACT_OTHER_METADATA);
+	return r > 0 || one_act_refuse(act, ACT_OTHER_METADATA);
 }
 
 /* Returns true if all users who can reach the copy can reach the kept file by its path, as they

@@ -432,21 +432,13 @@ static void trash_entry_remove_info(const struct trash_folder *trash, const char
 		(void)unlinkat(trash->info, bytes_text(&info), 0);
 }
 
-/* Appends the absolute path of an info file, or of the file itself. Returns 0 or -ENOMEM. */
-static int trash_entry_info_path(const struct trash_folder *trash, const char *name,
-				 struct bytes *path)
+/* Appends the absolute path of an entry in a folder of the trash. Returns 0 or -ENOMEM. */
+static int entry_path(struct bytes *path, const struct trash_folder *trash, const char *folder,
+		      const char *name, const char *suffix)
 {
 	int r = bytes_append(path, trash->path.data, trash->path.length);
 
-	return r < 0 ? r : bytes_format(path, "/info/%s" INFO_SUFFIX, name);
-}
-
-static int trash_entry_file_path(const struct trash_folder *trash, const char *name,
-				 struct bytes *path)
-{
-	int r = bytes_append(path, trash->path.data, trash->path.length);
-
-	return r < 0 ? r : bytes_format(path, "/files/%s", name);
+	return r < 0 ? r : bytes_format(path, "/%s/%s%s", folder, name, suffix);
 }
 
 /* ---- after an interrupted act -------------------------------------------------------- */
@@ -548,10 +540,10 @@ static int note_info(struct one_act *act, const struct trash_folder *trash, cons
 	CLEANUP_BYTES struct bytes info = {0}, file = {0};
 	struct intent intent = act->entry->intent;
 	struct record record = act->entry->record;
-	int r = trash_entry_info_path(trash, name, &info);
+	int r = entry_path(&info, trash, "info", name, INFO_SUFFIX);
 
 	if (r == 0)
-		r = trash_entry_file_path(trash, name, &file);
+		r = entry_path(&file, trash, "files", name, "");
 	record.info = intent.info = bytes_text(&info);
 	record.to = bytes_text(&file);
 	if (r < 0 || !record.info || !record.to)

@@ -73,12 +73,10 @@ static int hold_moved(struct held *held, struct place *there, const struct bring
 /* Returns whether both files have the same metadata, as far as it can be restored. */
 static bool has_same_metadata(const struct held *a, const struct held *b)
 {
-	CLEANUP_XATTRS struct xattrs of_a = {0}, of_b = {0};
 	const struct stat *x = &a->status, *y = &b->status;
 
 	return x->st_mode == y->st_mode && x->st_uid == y->st_uid && x->st_gid == y->st_gid &&
-	       clock_equal(x->st_mtim, y->st_mtim) && xattrs_read(&of_a, a->fd) == 0 &&
-	       xattrs_read(&of_b, b->fd) == 0 && xattrs_equal(&of_a, &of_b);
+	       clock_equal(x->st_mtim, y->st_mtim) && xattrs_are_same(a->fd, b->fd) == 1;
 }
 
 /* Returns whether the file that is back stands for the moved one in every respect. */

@@ -49,33 +49,15 @@ static int open_folder(const char *path, const char *what, struct stat *status)
 	return r;
 }
 
-/* Sets *within to whether the inner directory is the outer directory or is below it. Ascends to the
- * root by descriptors. Returns 0 or -errno. */
-static int is_within(int inner, const struct stat *outer, bool *within)
-{
-	AUTO_CLOSE int fd = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat here;
-	int r = fd < 0 ? -errno : 1;
-
-	*within = false;
-	while (r > 0) {
-		if (fstat(fd, &here) < 0)
-			return -errno;
-		*within = is_same_inode(&here, outer);
-		r = *within ? 0 : ascend(&fd);
-	}
-	return r;
-}
-
 static int check_apart(const struct restoring *restoring)
 {
 	const struct restore_settings *settings = restoring->settings;
 	bool inside = false;
 	bool around = false;
-	int r = is_within(restoring->target, &restoring->backup_status, &inside);
+	int r = find_within(restoring->target, &restoring->backup_status, &inside);
 
 	if (r == 0)
-		r = is_within(restoring->backup, &restoring->target_status, &around);
+		r = find_within(restoring->backup, &restoring->target_status, &around);
 	if (r < 0) {
 		log_error("cannot open the parent directories of %s and %s: %s",
 			  quote_path(settings->backup), quote_path(settings->target),

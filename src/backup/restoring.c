@@ -406,18 +406,6 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 
 /* ---- files of an interrupted restore ----------------------------------------------------- */
 
-static int read_link(int directory, const char *name, char target[static PATH_MAX])
-{
-	ssize_t length = readlinkat(directory, name, target, PATH_MAX);
-
-	if (length < 0)
-		return -errno;
-	if (length == PATH_MAX)
-		return -ENAMETOOLONG;
-	target[length] = '\0';
-	return 0;
-}
-
 static int same_link(const struct target_file *file, bool *same)
 {
 	char wanted[PATH_MAX], found[PATH_MAX];

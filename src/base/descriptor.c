@@ -115,6 +115,34 @@ int ascend(int *directory)
 	return r;
 }
 
+int find_within(int directory, const struct stat *above, bool *within)
+{
+	AUTO_CLOSE int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat here;
+	int r = fd < 0 ? -errno : 1;
+
+	*within = false;
+	while (r > 0) {
+		if (fstat(fd, &here) < 0)
+			return -errno;
+		*within = is_same_inode(&here, above);
+		r = *within ? 0 : ascend(&fd);
+	}
+	return r;
+}
+
+int read_link(int directory, const char *name, char target[static PATH_MAX])
+{
+	ssize_t length = readlinkat(directory, name, target, PATH_MAX);
+
+	if (length < 0)
+		return -errno;
+	if (length == PATH_MAX)
+		return -ENAMETOOLONG;
+	target[length] = '\0';
+	return 0;
+}
+
 bool is_symlink(int directory, const char *name)
 {
 	struct stat st;

@@ -10,6 +10,7 @@
  * otherwise opens one component after the other. Any thread.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,6 +55,14 @@ bool can_rename_between(int a, int b);
 /* Replaces the descriptor of a directory by one of its parent directory, O_PATH. Returns 1, 0 if
  * the directory is the root of the process and thus its own parent, or -errno. */
 MUST_CHECK int ascend(int *directory);
+
+/* Sets *within to whether an open directory is a certain one or below it. Ascends to the root by
+ * descriptors. Returns 0 or -errno. */
+MUST_CHECK int find_within(int directory, const struct stat *above, bool *within);
+
+/* Reads the target of a symlink; the name "" is that of an O_PATH descriptor. Returns 0,
+ * -ENAMETOOLONG, or another -errno. */
+MUST_CHECK int read_link(int directory, const char *name, char target[static PATH_MAX]);
 
 /* Flushes changes of names in a directory to the disk. Also accepts an O_PATH descriptor, which
  * fsync(2) does not. Returns 0 or -errno. */

@@ -569,3 +569,13 @@ bool xattrs_equal(const struct xattrs *a, const struct xattrs *b)
 	}
 	return true;
 }
+
+int xattrs_are_same(int a, int b)
+{
+	CLEANUP_XATTRS struct xattrs of_a = {0}, of_b = {0};
+	int r = xattrs_read(&of_a, a);
+
+	if (r == 0)
+		r = xattrs_read(&of_b, b);
+	return r < 0 ? r : xattrs_equal(&of_a, &of_b);
+}

@@ -146,6 +146,10 @@ mode_t xattrs_safe_mode(const struct xattrs *xattrs, int fd, mode_t mode);
 
 bool xattrs_equal(const struct xattrs *a, const struct xattrs *b);
 
+/* Reads and compares the attributes of two open files, which may be O_PATH. Returns 1 if they are
+ * equal, 0 if not, or -errno. */
+MUST_CHECK int xattrs_are_same(int a, int b);
+
 /* Returns the mode for a copy that cannot have the access ACL of a file. In a mode with an ACL, the
  * group bits are the mask, not the permissions of the owning group. With the returned mode, no user
  * can do anything that the ACL denies. This includes users and groups that the ACL names in order
