@@ -120,6 +120,12 @@ int restore_folder_in_backup(int backup, const char *task)
 #define SINCE "since "
 #define MARK "user.twinfs.restore"
 
+/* Removes STAGING_FILE, if it exists. */
+static void staging_drop(const struct staging *staging)
+{
+	(void)unlinkat(staging->folder, STAGING_FILE, 0);
+}
+
 /* ---- the state --------------------------------------------------------------------------- */
 
 /* Appends the device and mount id of the target. If the disk is disconnected, the mount id
@@ -334,11 +340,6 @@ int staging_remove(struct staging *staging)
 
 /* ---- files in the folder ----------------------------------------------------------------- */
 
-void staging_drop(const struct staging *staging)
-{
-	(void)unlinkat(staging->folder, STAGING_FILE, 0);
-}
-
 static int rename_new(int from, const char *old, int directory, const char *name)
 {
 	if (renameat2(from, old, directory, name, RENAME_NOREPLACE) == 0)
@@ -363,7 +364,9 @@ static int move(const struct staging *staging, int from, const char *old, int di
 	return unlinkat(from, old, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-bool staging_is_without_links(int error)
+/* Returns whether an errno of linkat(2) means that the file system refuses a further hard link. FAT
+ * refuses all hard links. Other file systems limit the links of an inode. */
+static bool is_without_links(int error)
 {
 	return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK;
 }
@@ -391,7 +394,7 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 		return move(staging, staging->links, key, directory, name);
 	if (linkat(staging->links, key, directory, name, 0) == 0)
 		return 0;
-	if (staging_is_without_links(errno)) {
+	if (is_without_links(errno)) {
 		r = move(staging, staging->links, key, directory, name);
 		return r == 0 ? STAGING_SPLIT : r;
 	}
@@ -442,7 +445,7 @@ static bool is_link_refused(const struct restoring *restoring, const struct targ
 	const struct staging *staging = &restoring->staging;
 
 	if (linkat(staging->links, file->key, staging->folder, STAGING_FILE, 0) < 0)
-		return staging_is_without_links(errno);
+		return is_without_links(errno);
 	staging_drop(staging);
 	return false;
 }
@@ -454,7 +457,7 @@ static int link_again(const struct restoring *restoring, const struct target_fil
 	if (found->st_nlink == file->names ||
 	    linkat(file->directory, file->name, restoring->staging.links, file->key, 0) == 0)
 		return 0;
-	if (!staging_is_without_links(errno))
+	if (!is_without_links(errno))
 		return -errno;
 	restoring->result->split++;
 	return 0;

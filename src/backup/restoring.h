@@ -136,13 +136,6 @@ MUST_CHECK int staging_place(const struct staging *staging, const char *key, int
 MUST_CHECK int staging_link(const struct staging *staging, const char *key, int directory,
 			    const char *name, unsigned long names);
 
-/* Returns whether an errno of linkat(2) means that the file system refuses a further hard link. FAT
- * refuses all hard links. Other file systems limit the links of an inode. */
-bool staging_is_without_links(int error);
-
-/* Removes STAGING_FILE, if it exists. */
-void staging_drop(const struct staging *staging);
-
 /* ---- the restore ---------------------------------------------------------------------------- */
 
 struct restoring {

@@ -164,8 +164,9 @@ int earlier_digests_load(struct earlier_digests *earlier, const struct set_folde
 	return r == -EINTR || r == -ENOMEM ? r : 0;
 }
 
-const uint8_t *earlier_digests_find(const struct earlier_digests *earlier, uint64_t file,
-				    uint64_t state)
+/* Returns the digest of a file in this state, or NULL. */
+static const uint8_t *earlier_digests_find(const struct earlier_digests *earlier, uint64_t file,
+					   uint64_t state)
 {
 	const struct earlier_digest key = {.file = file};
 	const struct earlier_digest *found =
@@ -349,7 +350,8 @@ static void sort_once(struct wanted_files *files)
 	files->count = kept;
 }
 
-size_t wanted_files_equal(const struct wanted_files *files, size_t first)
+/* Returns the number of files from first on that are in one group: one, if it has no group. */
+static size_t wanted_files_equal(const struct wanted_files *files, size_t first)
 {
 	uint64_t group = files->list[first].group;
 	size_t count = 1;

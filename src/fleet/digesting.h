@@ -68,11 +68,6 @@ struct earlier_digests {
 MUST_CHECK int earlier_digests_load(struct earlier_digests *earlier,
 				    const struct set_folder *folder, uint64_t index);
 void earlier_digests_free(struct earlier_digests *earlier);
-#define CLEANUP_EARLIER_DIGESTS CLEANUP(earlier_digests_free)
-
-/* Returns the digest of a file in this state, or NULL. */
-const uint8_t *earlier_digests_find(const struct earlier_digests *earlier, uint64_t file,
-				    uint64_t state);
 
 /* ---- wanted files --------------------------------------------------------------------------- */
 
@@ -124,7 +119,6 @@ struct wanted_search {
  * stop_requested(), or another -errno. The caller must call wanted_files_free() in all cases. */
 MUST_CHECK int wanted_files_find(struct wanted_files *files, const struct wanted_search *search);
 void wanted_files_free(struct wanted_files *files);
-#define CLEANUP_WANTED_FILES CLEANUP(wanted_files_free)
 
 /* Returns whether the digest of the file is known or was read. */
 static inline bool wanted_has_digest(const struct wanted_file *file)
@@ -132,9 +126,6 @@ static inline bool wanted_has_digest(const struct wanted_file *file)
 	return file->state == WANTED_KNOWN || file->state == WANTED_EARLIER ||
 	       file->state == WANTED_READ || file->state == WANTED_EQUAL;
 }
-
-/* Returns the number of files from first on that are in one group: one, if it has no group. */
-size_t wanted_files_equal(const struct wanted_files *files, size_t first);
 
 /* ---- digests -------------------------------------------------------------------------------- */
 

@@ -532,16 +532,6 @@ void file_list_free(struct file_list *list)
 	list->count = list->capacity = list->keeper_count = 0;
 }
 
-const char *file_list_noun(enum file_list_kind kind)
-{
-	return kinds[kind].words.noun;
-}
-
-const char *file_list_maker(enum file_list_kind kind)
-{
-	return kinds[kind].maker;
-}
-
 /* ---- listed sources ------------------------------------------------------------------------- */
 
 int listed_sources_check_index(const struct file_list *list, const char *file,
@@ -551,7 +541,7 @@ int listed_sources_check_index(const struct file_list *list, const char *file,
 		return 0;
 	log_error("cannot use %s %s: it was made for another index of these sources; run 'twinfs "
 		  "export' and '%s' again",
-		  file_list_noun(list->kind), quote_path(file), file_list_maker(list->kind));
+		  kinds[list->kind].words.noun, quote_path(file), kinds[list->kind].maker);
 	return -EXDEV;
 }
 
@@ -567,7 +557,7 @@ int listed_sources_find(const struct file_list *list, const char *file,
 		if (found == sources->count) {
 			log_error("cannot use %s %s: its source %s is not a source of this index; "
 				  "give the sources of the inventory",
-				  file_list_noun(list->kind), quote_path(file),
+				  kinds[list->kind].words.noun, quote_path(file),
 				  quote_path(list->sources.items[i]));
 			return -EXDEV;
 		}

@@ -79,11 +79,6 @@ struct file_list {
  * and -ENOMEM. The caller must call file_list_free() in all cases. */
 MUST_CHECK int file_list_read(struct file_list *list, enum file_list_kind kind, const char *file);
 void file_list_free(struct file_list *list); /* kind, host and index stay */
-#define CLEANUP_FILE_LIST CLEANUP(file_list_free)
-
-/* Return what messages call a list of this kind, "the keep list", and the command that makes it. */
-const char *file_list_noun(enum file_list_kind kind);
-const char *file_list_maker(enum file_list_kind kind);
 
 /* ---- listed sources ------------------------------------------------------------------------- */
 

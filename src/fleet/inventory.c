@@ -267,8 +267,9 @@ int row_maker_identify(struct row_maker *maker, const struct file_record *file,
 	return found == -ENOMEM ? found : 0;
 }
 
-int row_maker_make(struct row_maker *maker, const struct file_record *file,
-		   struct inventory_row *row)
+/* As row_maker_identify(), with all members. */
+static int row_maker_make(struct row_maker *maker, const struct file_record *file,
+			  struct inventory_row *row)
 {
 	int r = row_maker_identify(maker, file, row);
 

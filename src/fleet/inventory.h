@@ -98,12 +98,8 @@ struct inventory_row {
 };
 extern const struct field_table inventory_row_fields;
 
-/* Makes the row of a file that has a name. Returns 0 or -errno. Looks at the disk only for the
- * first file of each file system, for its st_dev. */
-MUST_CHECK int row_maker_make(struct row_maker *maker, const struct file_record *file,
-			      struct inventory_row *row);
-
-/* As row_maker_make(), but sets only the members that say which file it is. */
+/* Makes the row of a file that has a name, with only the members that say which file it is. Looks
+ * at the disk only for the first file of each file system, for its st_dev. Returns 0 or -errno. */
 MUST_CHECK int row_maker_identify(struct row_maker *maker, const struct file_record *file,
 				  struct inventory_row *row);
 

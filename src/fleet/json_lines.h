@@ -57,7 +57,6 @@ struct json_lines {
 MUST_CHECK int json_lines_init(struct json_lines *lines, int fd, const char *file,
 			       const struct json_lines_words *words);
 void json_lines_deinit(struct json_lines *lines);
-#define CLEANUP_JSON_LINES CLEANUP(json_lines_deinit)
 
 /* Outcome of json_lines_form.head: the other lines are not needed. */
 enum {
