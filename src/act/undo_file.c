@@ -313,22 +313,31 @@ static int make_name(const struct record *record, const struct place *place)
 	return r < 0 ? -errno : 0;
 }
 
-/* Gives a name that an undo made its former metadata. fd can be the -errno of making it. */
-static void finish(struct bringing *bringing, int fd)
+/* Gives an open file its former metadata, and notes what could not be set. */
+static int apply_metadata(struct bringing *bringing, int fd)
 {
 	const struct record *record = bringing->record;
 	const struct metadata metadata = undo_metadata_of(record);
 	struct metadata_refused refused = {0};
-	int r = fd < 0 ? fd : metadata_apply(&metadata, fd, &refused);
+	int r = metadata_apply(&metadata, fd, &refused);
 
-	if (r < 0) {
-		undo_fail(bringing, r);
-		return;
-	}
+	if (r < 0)
+		return r;
 	undo_note_refused(bringing, &refused);
 	bringing->result->fewer_flags =
 		record->has_flags && !inode_flag_bits_set(fd, record->flags);
-	undo_end(bringing, UNDO_DONE);
+	return 0;
+}
+
+/* Gives a name that an undo made its former metadata. fd can be the -errno of making it. */
+static void finish(struct bringing *bringing, int fd)
+{
+	int r = fd < 0 ? fd : apply_metadata(bringing, fd);
+
+	if (r < 0)
+		undo_fail(bringing, r);
+	else
+		undo_end(bringing, UNDO_DONE);
 }
 
 static void make_special(struct bringing *bringing)
@@ -578,20 +587,12 @@ static bool is_the_link(const struct bringing *bringing, const struct stat *stat
  * -errno. */
 static int restore_metadata(struct bringing *bringing, const struct held *held)
 {
-	const struct record *record = bringing->record;
-	const struct metadata metadata = undo_metadata_of(record);
-	struct metadata_refused refused = {0};
 	int r;
 
-	if (!undo_is_certain(held, record))
+	if (!undo_is_certain(held, bringing->record))
 		return UNDO_FORGEABLE;
-	r = metadata_apply(&metadata, held->fd, &refused);
-	if (r == 0 && fsync(held->fd) < 0)
-		r = -errno;
-	undo_note_refused(bringing, &refused);
-	bringing->result->fewer_flags =
-		record->has_flags && !inode_flag_bits_set(held->fd, record->flags);
-	return r;
+	r = apply_metadata(bringing, held->fd);
+	return r == 0 && fsync(held->fd) < 0 ? -errno : r;
 }
 
 /* Explains where a file is that could not replace the link, as the link changed meanwhile. */
@@ -731,9 +732,8 @@ void undo_file(struct undo *undo, const struct record *record, struct undo_resul
 		if (fstat(bringing.place.directory, &status) == 0)
 			durable_note_directory(&undo->durable, bringing.place.directory,
 					       status.st_dev);
-		if (S_ISREG(record->type) && undo_remember(&bringing) < 0)
-			log_debug("further names of %s become files of their own: %s",
-				  quote_path(record->path), error_text(-ENOMEM));
+		if (S_ISREG(record->type))
+			undo_remember(&bringing);
 	}
 	place_close(&bringing.place);
 }
@@ -749,9 +749,8 @@ void undo_recall(struct undo *undo, const struct record *record)
 
 	if (!S_ISREG(record->type) || undo_place_open_path(&bringing.place, record->path) < 0)
 		return;
-	if (undo_hold(&held, &bringing.place, record) == 0 && undo_remember(&bringing) < 0)
-		log_debug("further names of %s become files of their own: %s",
-			  quote_path(record->path), error_text(-ENOMEM));
+	if (undo_hold(&held, &bringing.place, record) == 0)
+		undo_remember(&bringing);
 	held_close(&held);
 	place_close(&bringing.place);
 }

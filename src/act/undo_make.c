@@ -360,7 +360,28 @@ static bool identify(const struct bringing *bringing, struct brought_back *now)
 	       (bringing->result->outcome != UNDO_ALREADY || undo_is_brought_back(&file, record));
 }
 
-int undo_remember(const struct bringing *bringing)
+static int add_brought_back(struct brought_back_table *table, const struct record *record,
+			    struct brought_back *now)
+{
+	struct brought_back *slot;
+
+	if (grow(table) < 0)
+		return -ENOMEM;
+	slot = find_slot(table, record);
+	if (slot->path) {
+		slot->links = slot->links > now->links ? slot->links : now->links;
+		slot->is_made |= now->is_made;
+		return 0;
+	}
+	now->path = strdup(record->path);
+	if (!now->path)
+		return -ENOMEM;
+	*slot = *now;
+	table->count++;
+	return 0;
+}
+
+void undo_remember(const struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
 	struct brought_back_table *table = &bringing->undo->linked;
@@ -370,26 +391,11 @@ int undo_remember(const struct bringing *bringing)
 				   .hash = record->hash,
 				   .links = record->links,
 				   .is_made = bringing->is_made};
-	struct brought_back *slot;
-	int r;
 
-	if (record->links < 2 || !record->inode || !identify(bringing, &now))
-		return 0;
-	r = grow(table);
-	if (r < 0)
-		return r;
-	slot = find_slot(table, record);
-	if (slot->path) {
-		slot->links = slot->links > now.links ? slot->links : now.links;
-		slot->is_made |= now.is_made;
-		return 0;
-	}
-	now.path = strdup(record->path);
-	if (!now.path)
-		return -ENOMEM;
-	*slot = now;
-	table->count++;
-	return 0;
+	if (record->links > 1 && record->inode && identify(bringing, &now) &&
+	    add_brought_back(table, record, &now) < 0)
+		log_debug("further names of %s become files of their own: %s",
+			  quote_path(record->path), error_text(-ENOMEM));
 }
 
 /* Opens a file that was brought back, O_PATH. Returns a descriptor, or -1 if it is not there. */

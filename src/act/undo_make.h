@@ -90,8 +90,8 @@ void undo_end(struct bringing *bringing, enum undo_outcome outcome);
 void undo_fail(struct bringing *bringing, int error);
 
 /* Remembers the file at the path, if the copy had further names. A file of another user is not the
- * copy, even if it has the hash. Returns 0 or -ENOMEM. */
-MUST_CHECK int undo_remember(const struct bringing *bringing);
+ * copy, even if it has the hash. If memory is short, further names become files of their own. */
+void undo_remember(const struct bringing *bringing);
 
 /* Calls settings->split for each file that was made anew and has fewer names than the copy had. */
 void undo_report_split(const struct undo *undo);

@@ -199,11 +199,8 @@ static int check_present(struct checking *checking, int directory, const char *b
  * lacks a directory that could not be opened. */
 static bool is_above_next(const struct checking *checking)
 {
-	const struct bytes *next = &checking->reader.name.path;
-	const struct bytes *path = &checking->path;
-
-	return !checking->reader.at_end && next->length > path->length &&
-	       next->data[path->length] == '/' && memcmp(next->data, path->data, path->length) == 0;
+	return !checking->reader.at_end &&
+	       path_is_below(&checking->reader.name.path, &checking->path);
 }
 
 /* Checks a name of the backup. Sets *surplus to whether the manifest lacks it. */

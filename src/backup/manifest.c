@@ -63,6 +63,14 @@ int path_order(const struct bytes *a, const struct bytes *b)
 	return (int)a->data[i] - (int)b->data[i];
 }
 
+bool path_is_below(const struct bytes *path, const struct bytes *directory)
+{
+	size_t length = directory->length;
+
+	return length == 0 || (path->length > length && path->data[length] == '/' &&
+			       memcmp(path->data, directory->data, length) == 0);
+}
+
 /* ---- members ----------------------------------------------------------------------------- */
 
 static const char *name_fault(const void *member)

@@ -131,6 +131,9 @@ MUST_CHECK int manifest_line_decode(const char *line, size_t length, enum manife
  * and no other path is between these. */
 int path_order(const struct bytes *a, const struct bytes *b);
 
+/* Returns whether a path is below a directory. "" is the root, and below itself. */
+bool path_is_below(const struct bytes *path, const struct bytes *directory);
+
 /* ---- manifest reader ------------------------------------------------------------------------ */
 
 /* Reads a manifest line by line. Checks the order of the names, so that no name is repeated. Checks

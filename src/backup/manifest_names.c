@@ -714,14 +714,6 @@ int manifest_compare(const struct manifest_comparison *comparison, struct manife
 
 /* ---- directories ------------------------------------------------------------------------- */
 
-static bool is_below(const struct bytes *path, const struct bytes *directory)
-{
-	size_t length = directory->length;
-
-	return length == 0 || (path->length > length && path->data[length] == '/' &&
-			       memcmp(path->data, directory->data, length) == 0);
-}
-
 int manifest_find_below(int fd, const char *path, const struct text_list *directories,
 			const char **found)
 {
@@ -737,7 +729,7 @@ int manifest_find_below(int fd, const char *path, const struct text_list *direct
 			const struct bytes directory = {.data = (uint8_t *)text,
 							.length = strlen(text)};
 
-			if (is_below(name, &directory))
+			if (path_is_below(name, &directory))
 				*found = text;
 			else if (path_order(name, &directory) <= 0)
 				break;

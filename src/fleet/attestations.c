@@ -461,13 +461,14 @@ static bool is_attestation(const char *name)
 /* Checks that the file is named for the host that wrote it. So a host has one attestation. */
 static int check_name(const struct attestation_reading *reading, const char *host)
 {
-	const char *begin = reading->name + strlen(PREFIX);
+	char expected[NAME_SIZE];
 
-	if (strlen(begin) == strlen(host) + strlen(SUFFIX) &&
-	    strncmp(begin, host, strlen(host)) == 0)
-		return 0;
-	return json_lines_complain(&reading->lines,
-				   "it is of another host than the name of the file says");
+	(void)snprintf(expected, sizeof(expected), PREFIX "%s" SUFFIX, host);
+	return strcmp(reading->name, expected) == 0
+		       ? 0
+		       : json_lines_complain(
+				 &reading->lines,
+				 "it is of another host than the name of the file says");
 }
 
 static int read_head(void *context, const json_t *object, uint64_t *rows)

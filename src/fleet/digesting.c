@@ -248,8 +248,10 @@ static int add_file(struct wanted_files *files, const struct wanted_file *file)
 	return r;
 }
 
-static int find_row(struct wanted_finding *finding, const struct listed_file *row)
+/* Adds a file of the list. */
+static int find_wanted(struct wanted_finding *finding, size_t index)
 {
+	const struct listed_file *row = &finding->search->wanted->rows[index];
 	struct wanted_files *files = finding->files;
 	struct file_record record = {.names = 0};
 	struct wanted_file file = {.state = WANTED_UNREAD};
@@ -266,11 +268,6 @@ static int find_row(struct wanted_finding *finding, const struct listed_file *ro
 	file.size = record.attributes.size;
 	r = find_known(finding, &record, &file);
 	return r < 0 ? r : add_file(files, &file);
-}
-
-static int find_wanted(struct wanted_finding *finding, size_t index)
-{
-	return find_row(finding, &finding->search->wanted->rows[index]);
 }
 
 /* Adds a file of the earlier output, unless its digest is not current any more. */

@@ -296,12 +296,6 @@ enum {
 	PART_FILE_NOT_COMPRESSED = 1, /* libzstd failed; struct part_file has the cause */
 };
 
-/* What is known of a file that was written. */
-struct part_file_facts {
-	uint64_t bytes;
-	char sha256[SHA256_DIGITS + 1]; /* of the file as it is on the disk */
-};
-
 /* Number of bytes that are written at once. */
 #define WRITE_BYTES (256UL << 10)
 
@@ -453,18 +447,20 @@ static int part_file_open(struct part_file *part, int directory, const char *nam
 }
 
 /* Ends the file and closes it. Blocks until the file is on the disk. Returns 0,
- * PART_FILE_NOT_COMPRESSED, or -errno. */
-static int part_file_close(struct part_file *part, struct part_file_facts *facts)
+ * PART_FILE_NOT_COMPRESSED, or -errno.
+ *
+ * sha256	set to that of the file as it is on the disk
+ */
+static int part_file_close(struct part_file *part, char sha256[SHA256_DIGITS + 1])
 {
 	int r = end_frame(part);
 
 	if (r == 0)
 		r = flush(part);
 	if (r == 0)
-		r = sha256_finish(part->sha256, facts->sha256);
+		r = sha256_finish(part->sha256, sha256);
 	if (r == 0 && fsync(part->fd) < 0)
 		r = -errno;
-	facts->bytes = part->bytes;
 	cleanup_close(&part->fd);
 	part->fd = -1;
 	return r;
@@ -552,17 +548,17 @@ static int open_part(struct row_set *set)
 
 static int close_part(struct row_set *set)
 {
-	struct part_file_facts facts;
+	char sha256[SHA256_DIGITS + 1] = "";
 	char name[PART_NAME_MAX];
 	json_t *part;
 	int r;
 
 	(void)part_name(set, name);
-	r = explain_part(set, part_file_close(&set->part, &facts));
+	r = explain_part(set, part_file_close(&set->part, sha256));
 	if (r < 0)
 		return r;
 	part = json_pack("{s:s, s:o, s:o, s:s}", "name", name, "rows", json_number(set->part_rows),
-			 "bytes", json_number(facts.bytes), "sha256", facts.sha256);
+			 "bytes", json_number(set->part.bytes), "sha256", sha256);
 	return json_array_append_new(set->parts, part) == 0 ? 0 : -ENOMEM;
 }
 
