@@ -411,22 +411,20 @@ static void print_group_columns(struct printing *printing, const struct item *it
 		output_format(printing->output, "%s,", copy->why);
 }
 
-/* Prints printing->path and the column of its bytes. Returns 0 or -ENOMEM. */
-static int csv_path(struct printing *printing)
+int format_csv_path(struct output *output, const struct bytes *path)
 {
 	CLEANUP_BYTES struct bytes readable = {0};
 	CLEANUP_BYTES struct bytes base64 = {0};
-	const struct bytes *path = &printing->path;
 	bool whole = true;
-	int r = append_readable(printing->output, &readable, path, &whole);
+	int r = append_readable(output, &readable, path, &whole);
 
 	if (r == 0 && !whole)
 		r = base64_encode(&base64, path->data, path->length);
 	if (r < 0)
 		return r;
-	print_quoted(printing->output, &readable);
-	output_text(printing->output, ",");
-	output_bytes(printing->output, base64.data, base64.length);
+	print_quoted(output, &readable);
+	output_text(output, ",");
+	output_bytes(output, base64.data, base64.length);
 	return 0;
 }
 
@@ -443,7 +441,7 @@ static int csv_name(struct printing *printing, const struct item *item, const st
 			      item->size);
 	else
 		output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", item->size, name->file);
-	r = csv_path(printing);
+	r = format_csv_path(printing->output, &printing->path);
 	output_text(printing->output, CSV_END);
 	return r;
 }
@@ -462,7 +460,7 @@ static int csv_pair(struct printing *printing, const struct similar_pair *pair)
 		output_text(printing->output, ",");
 		r = format_folder(printing, &folders[i], false);
 		if (r == 0)
-			r = csv_path(printing);
+			r = format_csv_path(printing->output, &printing->path);
 		if (r < 0)
 			return r;
 	}

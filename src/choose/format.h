@@ -67,4 +67,8 @@ struct format {
 
 const struct format *format_of(enum report_format format);
 
+/* Prints the columns of a path in CSV: its readable form, quoted if the output is a terminal, and
+ * its bytes if they are not UTF-8. Returns 0 or -ENOMEM. */
+MUST_CHECK int format_csv_path(struct output *output, const struct bytes *path);
+
 #endif

@@ -17,11 +17,10 @@
 
 #include "base/numbers.h"
 #include "base/stop.h"
-#include "base/text.h"
+#include "choose/format.h"
 #include "partial/files.h"
 #include "partial/partial.h"
 #include "row/fields.h"
-#include "row/json_path.h"
 
 #define CSV_LINE_END "\r\n"
 
@@ -60,44 +59,16 @@ static int print_null(struct output *output, const struct printed_run *run)
 
 /* ---- csv ----------------------------------------------------------------------------- */
 
-static void print_quoted(struct output *output, const struct bytes *text)
-{
-	output_text(output, "\"");
-	for (size_t i = 0; i < text->length; i++) {
-		if (text->data[i] == '"')
-			output_text(output, "\"");
-		output_bytes(output, text->data + i, 1);
-	}
-	output_text(output, "\"");
-}
-
-/* Prints the columns of a path: its readable form, and its bytes if they are not UTF-8. */
-static int print_csv_path(struct output *output, const struct bytes *path)
-{
-	CLEANUP_BYTES struct bytes readable = {0}, base64 = {0};
-	bool whole = true;
-	int r = readable_path_append(&readable, (const char *)path->data, path->length, &whole);
-
-	if (r == 0 && !whole)
-		r = base64_encode(&base64, path->data, path->length);
-	if (r < 0)
-		return r;
-	print_quoted(output, &readable);
-	output_text(output, ",");
-	output_bytes(output, base64.data, base64.length);
-	return 0;
-}
-
 static int print_csv(struct output *output, const struct printed_run *run)
 {
 	int r;
 
 	output_format(output, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", run->bytes, run->place.offset,
 		      run->source.offset);
-	r = print_csv_path(output, &run->path);
+	r = format_csv_path(output, &run->path);
 	output_text(output, ",");
 	if (r == 0)
-		r = print_csv_path(output, &run->source_path);
+		r = format_csv_path(output, &run->source_path);
 	output_text(output, CSV_LINE_END);
 	return r;
 }

@@ -20,6 +20,7 @@ from disks import disk
 from oracle import human
 from program import Program, reads_below
 from test_act_causes import figure, warnings
+from test_commands import CONTROL_NAMES, check_terminal
 from test_report import page_of, report_of
 
 PARTIAL = ("dedupe", "--partial", "--yes")
@@ -250,6 +251,14 @@ def test_dry_run_prints_each_run_in_all_formats(twinfs, source):
     assert b" at %d like " % offset in text.out
     assert b"1 run of 896 KiB" in text.error
     assert (digests(source), extents(one), extents(two)) == before
+
+
+def test_no_format_writes_control_characters_to_a_terminal(twinfs, source):
+    common = blocks(7)
+    for number, name in enumerate(CONTROL_NAMES):
+        write(Path(os.fsdecode(os.path.join(os.fsencode(source), name))), blocks(number), common)
+    for name in ("text", "json", "jsonl", "csv", "null"):
+        check_terminal(twinfs, "dedupe", "--partial", "--dry-run", f"--format={name}", source)
 
 
 def test_longest_runs_are_printed_first(twinfs, source):
