@@ -65,6 +65,21 @@ class CheckLayers(unittest.TestCase):
         self.write("src/index/store/store.c", '#include "index/query.h"\n')
         self.assert_found("src/index/store/store.c: index/store may not include index/query.h")
 
+    def test_header_for_one_file_is_found(self):
+        self.write("src/scan/walk.h", "")
+        self.assert_found("src/scan/walk.h: nothing of src includes it")
+        self.write("src/scan/walk.c", '#include "scan/walk.h"\n')
+        self.assert_found("src/scan/walk.h: nothing of src includes it")
+        self.write("src/scan/batch.c", '#include "scan/walk.h"\n')
+        self.assert_found("src/scan/walk.h: only src/scan/batch.c includes it")
+        self.write("tests/unit/scan/test_walk.c", '#include "scan/walk.h"\n')
+        self.assertEqual(self.check(), (0, ""))
+
+    def test_header_for_one_file_of_another_layer_passes(self):
+        self.write("src/scan/walk.h", "")
+        self.write("src/cli/main.c", '#include "scan/walk.h"\n')
+        self.assertEqual(self.check(), (0, ""))
+
     def test_unknown_layer_is_found(self):
         self.write("src/util/misc.c", "")
         self.assert_found("util is no layer")
