@@ -177,7 +177,7 @@ static int decode(const json_t *object, struct decoded_record *decoded)
 	int r;
 
 	record->type = S_IFREG;
-	r = fields_get(object, record, FIELDS(fields), decoded->texts, NULL);
+	r = fields_get(object, record, FIELDS(fields), &decoded->texts, NULL);
 	if (r == 0 && record->file == 0)
 		r = -EPROTO;
 	return r < 0 || record->command == RECORD_UNDO ? r : get_metadata(object, decoded);
@@ -188,16 +188,14 @@ int record_decode(const char *line, size_t length, struct decoded_record *decode
 	json_auto_t *object = json_read(line, length, JSON_ALLOW_NUL);
 
 	decoded->record = (struct record){.act = NULL};
-	for (size_t i = 0; i < RECORD_TEXTS; i++)
-		decoded->texts[i].length = 0;
+	arena_reset(&decoded->texts);
 	xattrs_clear(&decoded->xattrs);
 	return object ? decode(object, decoded) : -EPROTO;
 }
 
 void decoded_record_free(struct decoded_record *decoded)
 {
-	for (size_t i = 0; i < RECORD_TEXTS; i++)
-		bytes_free(&decoded->texts[i]);
+	arena_free(&decoded->texts);
 	xattrs_free(&decoded->xattrs);
 }
 

@@ -14,6 +14,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/metadata.h"
 #include "base/text.h"
 
@@ -110,13 +111,10 @@ struct record {
 /* Appends a record as JSON, without a line end. Returns 0 or -ENOMEM. */
 MUST_CHECK int record_encode(struct bytes *line, const struct record *record);
 
-/* The texts of a struct record. */
-#define RECORD_TEXTS 11
-
 /* A decoded record and the memory that it points to. All zeros is empty. */
 struct decoded_record {
 	struct record record;
-	struct bytes texts[RECORD_TEXTS];
+	struct arena texts;
 	struct xattrs xattrs;
 };
 

@@ -316,16 +316,13 @@ struct resolve_handler {
 	void *context;
 };
 
-/* Returns 0, -ENOMEM, or another -errno if the intent is corrupt.
- *
- * texts	as many as fields
- */
-static int read_intent(const json_t *object, struct bytes *texts, struct intent *intent)
+/* Returns 0, -ENOMEM, or another -errno if the intent is corrupt. Its texts are in the memory. */
+static int read_intent(const json_t *object, struct arena *memory, struct intent *intent)
 {
 	int r;
 
 	*intent = (struct intent){.number = 0};
-	r = fields_get(object, intent, FIELDS(fields), texts, NULL);
+	r = fields_get(object, intent, FIELDS(fields), memory, NULL);
 	if (r < 0)
 		return r;
 	if (strchr(intent->other, '/') ||
@@ -337,9 +334,9 @@ static int read_intent(const json_t *object, struct bytes *texts, struct intent 
 static int handle_one(struct journal *journal, const json_t *object,
 		      const struct resolve_handler *how, bool *left)
 {
-	struct bytes texts[ARRAY_SIZE(fields)] = {0};
+	CLEANUP_ARENA struct arena memory = {0};
 	struct intent intent;
-	int r = read_intent(object, texts, &intent);
+	int r = read_intent(object, &memory, &intent);
 
 	if (r == 0 && how->handle(how->context, &intent))
 		r = journal_note_done(journal, intent.number);
@@ -348,8 +345,6 @@ static int handle_one(struct journal *journal, const json_t *object,
 	else if (r != -ENOMEM)
 		log_warning("cannot read an intent of journal %s: corrupt; skipped",
 			    quote_path(journal->path));
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		bytes_free(&texts[i]);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -389,9 +384,9 @@ int journal_sync_records(struct journal *journal)
 /* Adds the record of an act to the logs and notes the end of the act. */
 static int record_one(struct journal *journal, const json_t *object)
 {
-	CLEANUP_BYTES struct bytes text = {0};
+	CLEANUP_ARENA struct arena memory = {0};
 	const char *record = NULL;
-	int r = json_get_text(object, "record", &text, &record);
+	int r = json_get_text(object, "record", &memory, &record);
 
 	if (r == 0)
 		r = journal_add_record(journal, record);

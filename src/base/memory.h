@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/attributes.h"
+
 #define MEMORY_PAGE_BYTES ((size_t)4 << 10)
 
 /* Larger blocks are mapped separately and returned to the system when they are freed. */
@@ -90,5 +92,6 @@ void arena_reset(struct arena *arena);
 
 /* Frees everything. */
 void arena_free(struct arena *arena);
+#define CLEANUP_ARENA CLEANUP(arena_free)
 
 #endif

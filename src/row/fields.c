@@ -314,12 +314,12 @@ static bool get_field(const json_t *object, const json_t *value, const struct fi
 
 /* Gets a field if its member exists. Returns 0, -ENOENT, -EPROTO or -ENOMEM. */
 static int get_member(const json_t *object, const struct field *field, void *member,
-		      struct bytes **texts)
+		      struct arena *memory)
 {
 	const json_t *value = json_object_get(object, field->key);
 
 	if (field->type == FIELD_PATH)
-		return json_get_text(object, field->key, (*texts)++, member);
+		return json_get_text(object, field->key, memory, member);
 	if (field->type == FIELD_BYTES)
 		return json_get_path(object, field->key, member);
 	if (!value)
@@ -343,13 +343,13 @@ static const char *find_fault(const json_t *object, const struct field *field, c
 	return field->fault ? field->fault : "a member is missing or of another form";
 }
 
-int fields_get(const json_t *object, void *to, struct field_table table, struct bytes *texts,
+int fields_get(const json_t *object, void *to, struct field_table table, struct arena *memory,
 	       const char **fault)
 {
 	for (size_t i = 0; i < table.count; i++) {
 		const struct field *field = &table.fields[i];
 		void *member = (char *)to + field->offset;
-		int r = get_member(object, field, member, &texts);
+		int r = get_member(object, field, member, memory);
 		const char *found = r == -ENOMEM ? NULL : find_fault(object, field, member, r);
 
 		if (r == 0 && field->optional)

@@ -21,6 +21,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/memory.h"
 
 enum field_type {
 	/* const char *: bytes by the rule of row/json_path.h, without a NUL; absent: NULL */
@@ -97,13 +98,13 @@ MUST_CHECK int fields_append_line(struct bytes *lines, const void *from, struct 
 
 /* Gets the fields of a struct, which are absent before.
  *
- * texts	receives the bytes of each FIELD_PATH, in the order of the table
+ * memory	receives the text of each FIELD_PATH; NULL: the table has none
  * fault	set with -EPROTO to what is wrong: a text of the table, or that "path" and
  *		"path_base64" do not agree; NULL: the caller does not need it
  *
  * Returns 0, -EPROTO if a member is missing or of another form, or -ENOMEM. */
 MUST_CHECK int fields_get(const json_t *object, void *to, struct field_table table,
-			  struct bytes *texts, const char **fault);
+			  struct arena *memory, const char **fault);
 
 /* Returns the word of a value, or NULL. */
 const char *field_word_of(const struct field_word *words, size_t count, uint32_t value);

@@ -105,14 +105,15 @@ int json_get_path(const json_t *object, const char *key, struct bytes *path)
 	return bytes_append(path, json_string_value(readable), json_string_length(readable));
 }
 
-int json_get_text(const json_t *object, const char *key, struct bytes *path, const char **found)
+int json_get_text(const json_t *object, const char *key, struct arena *memory, const char **text)
 {
-	int r = json_get_path(object, key, path);
+	CLEANUP_BYTES struct bytes found = {0};
+	int r = json_get_path(object, key, &found);
 
 	if (r < 0)
 		return r;
-	*found = bytes_text(path);
-	if (!*found)
-		return -ENOMEM;
-	return strlen(*found) < path->length ? -EPROTO : 0;
+	if (found.length > 0 && memchr(found.data, '\0', found.length))
+		return -EPROTO;
+	*text = arena_copy(memory, found.data, found.length);
+	return *text ? 0 : -ENOMEM;
 }

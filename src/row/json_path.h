@@ -18,6 +18,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/memory.h"
 
 /* Sets the member key, and key_base64 if necessary. Returns 0 or -ENOMEM.
  *
@@ -36,9 +37,9 @@ MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t
  * On failure path is unchanged. */
 MUST_CHECK int json_get_path(const json_t *object, const char *key, struct bytes *path);
 
-/* As json_get_path(), for bytes without a NUL, which *found then points to. Also returns -EPROTO if
- * there is a NUL. */
-MUST_CHECK int json_get_text(const json_t *object, const char *key, struct bytes *path,
-			     const char **found);
+/* As json_get_path(), for bytes without a NUL, which are copied into the memory. Also returns -EPROTO
+ * if there is a NUL. */
+MUST_CHECK int json_get_text(const json_t *object, const char *key, struct arena *memory,
+			     const char **text);
 
 #endif
