@@ -115,6 +115,7 @@ def parse(arguments):
         help="rows of mode fleet (500000); 50000000 need 10 GB of disk")
     add("--copies", type=int, default=1000, help="number of latencies of mode live (1000)")
     add("--writes", type=int, default=100_000, help="files of the writer of mode live (100000)")
+    add("--set-budget", action="store_true", help="write the counts of mode budget as new budgets")
     settings = parser.parse_args(arguments)
     for name in settings.mode:
         if name not in MODES:

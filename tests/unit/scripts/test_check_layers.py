@@ -67,9 +67,9 @@ class CheckLayers(unittest.TestCase):
 
     def test_header_for_one_file_is_found(self):
         self.write("src/scan/walk.h", "")
-        self.assert_found("src/scan/walk.h: nothing of src includes it")
+        self.assert_found("src/scan/walk.h: nothing includes it")
         self.write("src/scan/walk.c", '#include "scan/walk.h"\n')
-        self.assert_found("src/scan/walk.h: nothing of src includes it")
+        self.assert_found("src/scan/walk.h: nothing includes it")
         self.write("src/scan/batch.c", '#include "scan/walk.h"\n')
         self.assert_found("src/scan/walk.h: only src/scan/batch.c includes it")
         self.write("tests/unit/scan/test_walk.c", '#include "scan/walk.h"\n')

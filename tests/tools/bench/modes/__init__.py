@@ -2,6 +2,7 @@
 """The modes of scripts/bench. A mode is a function that gets the bench and adds to its report. A
 new mode needs a module here, a line in MODES, and rows in `table.TARGETS`."""
 from bench.modes import (
+    budget,
     day,
     disk,
     fleet,
@@ -16,6 +17,7 @@ from bench.modes import (
 )
 
 MODES = {
+    "budget": (budget.run, "instructions of small trees, beside their budgets; needs valgrind"),
     "warm": (scans.warm, "first scans with all files in the page cache, and the floor"),
     "cold": (scans.cold, "the same with empty caches (root)"),
     "disk": (disk.run, "the same from a simulated rotating disk (root)"),
