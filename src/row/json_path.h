@@ -37,8 +37,8 @@ MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t
  * On failure path is unchanged. */
 MUST_CHECK int json_get_path(const json_t *object, const char *key, struct bytes *path);
 
-/* As json_get_path(), for bytes without a NUL, which are copied into the memory. Also returns -EPROTO
- * if there is a NUL. */
+/* As json_get_path(), for bytes without a NUL, which are copied into the memory. Also returns
+ * -EPROTO if there is a NUL. */
 MUST_CHECK int json_get_text(const json_t *object, const char *key, struct arena *memory,
 			     const char **text);
 
