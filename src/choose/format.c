@@ -716,23 +716,18 @@ static int set_folders(struct printing *printing, const struct similar_pair *pai
 static int set_pair(struct printing *printing, const struct similar_pair *pair, json_t *object)
 {
 	const struct similar_folder *folders = pair->folders;
-	json_t *only = json_array();
-	int r = set_folders(printing, pair, object);
+	json_auto_t *figures =
+		json_pack("{s:o, s:o, s:i, s:[{s:o, s:o}, {s:o, s:o}]}", "shared_files",
+			  json_number(pair->shared), "shared_bytes",
+			  json_number(pair->shared_bytes), "percent", (int)pair->percent, "only",
+			  "files", json_number(folders[0].only), "bytes",
+			  json_number(folders[0].only_bytes), "files", json_number(folders[1].only),
+			  "bytes", json_number(folders[1].only_bytes));
+	int r = figures ? set_folders(printing, pair, object) : -ENOMEM;
 
-	if (r == 0)
-		r = json_object_set_new(object, "shared_files", json_number(pair->shared));
-	if (r == 0)
-		r = json_object_set_new(object, "shared_bytes", json_number(pair->shared_bytes));
-	if (r == 0)
-		r = json_object_set_new(object, "percent", json_integer(pair->percent));
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(pair->folders); i++)
-		r = json_array_append_new(only, json_pack("{s:o, s:o}", "files",
-							  json_number(folders[i].only), "bytes",
-							  json_number(folders[i].only_bytes)));
-	if (r == 0)
-		r = json_object_set(object, "only", only);
-	json_decref(only);
-	return r < 0 ? -ENOMEM : 0;
+	if (r < 0)
+		return r;
+	return json_object_update(object, figures) < 0 ? -ENOMEM : 0;
 }
 
 static int write_pair(struct printing *printing, const struct similar_pair *pair)

@@ -12,7 +12,6 @@
 #include "choose/copies.h"
 #include "choose/report.h"
 #include "index/managed.h"
-#include "index/paths.h"
 #include "index/source.h"
 
 /* ---- refusals ------------------------------------------------------------------------------- */
@@ -172,16 +171,10 @@ void stay_tally_free(struct stay_tally *tally)
 static int name_place(struct catalog_reader *reader, const struct sources *sources, uint64_t dir,
 		      const struct bundle_stay *stay, char **path)
 {
-	CLEANUP_BYTES struct bytes relative = {0};
 	CLEANUP_BYTES struct bytes absolute = {0};
-	uint32_t source = stay->source;
-	int r = dir ? catalog_dir_path(reader, dir, &relative, &source)
-		    : bytes_append_text(&relative, stay->path);
+	int r = dir ? source_dir_path(sources, reader, dir, &absolute)
+		    : source_absolute_path(sources, stay->source, stay->path, &absolute);
 
-	if (r == 0 && !bytes_text(&relative))
-		r = -ENOMEM;
-	if (r == 0)
-		r = source_absolute_path(sources, source, bytes_text(&relative), &absolute);
 	if (r < 0)
 		return r;
 	*path = bytes_text(&absolute) ? strdup(bytes_text(&absolute)) : NULL;

@@ -43,7 +43,6 @@ struct symlinks {
 	struct known_link *known; /* sorted by target */
 	size_t known_count, known_capacity;
 	struct bytes found; /* ids of the symlinks to the current copy */
-	struct bytes path;
 	struct bytes above_link, above_target; /* ids of directories */
 };
 
@@ -54,7 +53,6 @@ void symlinks_free(struct symlinks *symlinks)
 	free(symlinks->named);
 	free(symlinks->known);
 	bytes_free(&symlinks->found);
-	bytes_free(&symlinks->path);
 	bytes_free(&symlinks->above_link);
 	bytes_free(&symlinks->above_target);
 	free(symlinks);
@@ -516,21 +514,14 @@ static int find_links(struct symlinks *symlinks, const struct copies *copies, si
 }
 
 /* Appends the absolute path of a symlink to the paths of the copies. */
-static int append_path(struct symlinks *symlinks, uint64_t link, struct copies *copies)
+static int append_path(const struct symlinks *symlinks, uint64_t link, struct copies *copies)
 {
-	struct bytes *path = &symlinks->path;
 	struct file_record file;
-	uint32_t source = 0;
 	int r = catalog_get_file(symlinks->reader, link, &file);
 
-	path->length = 0;
 	if (r == 0)
-		r = catalog_entry_path(symlinks->reader, file.dir, file.cookie, path, &source);
-	if (r == 0 && !bytes_text(path))
-		r = -ENOMEM;
-	if (r == 0)
-		r = source_absolute_path(symlinks->sources, source, bytes_text(path),
-					 &copies->paths);
+		r = source_entry_path(symlinks->sources, symlinks->reader, file.dir, file.cookie,
+				      &copies->paths);
 	return r < 0 ? r : bytes_append(&copies->paths, "", 1);
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "scan/contents.h"
 #include "scan/disk.h"
@@ -174,9 +175,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
-	return x->file < y->file ? -1 : x->file > y->file;
+	return x->place != y->place ? numbers_compare(x->place, y->place)
+				    : numbers_compare(x->file, y->file);
 }
 
 void size_sums_add(struct size_sums *sums, uint64_t size)
@@ -534,10 +534,7 @@ static int add_files(const struct contents *contents, const struct prefix *prefi
 
 static int by_candidate_place(const void *a, const void *b)
 {
-	const struct candidate *x = *(struct candidate *const *)a;
-	const struct candidate *y = *(struct candidate *const *)b;
-
-	return x->place < y->place ? -1 : x->place > y->place;
+	return by_place(*(struct candidate *const *)a, *(struct candidate *const *)b);
 }
 
 /* Prefetches all files of a batch in the order of their positions. Errors are ignored: the

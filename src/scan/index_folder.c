@@ -341,41 +341,39 @@ static void explain_foreign(const char *folder)
 			  quote_path(folder));
 }
 
+/* Why an index cannot be used, and the remedy, where both do not depend on the index. */
+static const struct {
+	int outcome;
+	const char *text;
+} explanations[] = {
+	{CATALOG_NEWER,
+	 "a newer twinfs wrote it; use that version, or choose another with --index"},
+	{CATALOG_REMOTE, "locks are unreliable on a network or FUSE file system; choose a local "
+			 "folder with --index"},
+	{CATALOG_DAMAGED, "it is damaged; run 'twinfs scan', which sets it aside and builds a new "
+			  "one"},
+	{CATALOG_OLDER, "an older twinfs wrote it; run 'twinfs scan', or mount its view again, to "
+			"build a new one"},
+	{CATALOG_UNSEALED, "another process is changing it, or it was not closed cleanly; let its "
+			   "owner run 'twinfs scan', then try again"},
+	{-EMFILE, "the limit of open files is too low; raise the limit with 'ulimit -n 1024', see "
+		  "'twinfs doctor'"},
+};
+
 void index_explain(const char *folder, int outcome)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(explanations); i++) {
+		if (explanations[i].outcome != outcome)
+			continue;
+		log_error("cannot use the index %s: %s", quote_path(folder), explanations[i].text);
+		return;
+	}
 	switch (outcome) {
 	case CATALOG_IN_USE:
 		index_holder_explain(folder);
 		break;
-	case CATALOG_NEWER:
-		log_error("cannot use the index %s: a newer twinfs wrote it; use that version, or "
-			  "choose another with --index",
-			  quote_path(folder));
-		break;
 	case CATALOG_NO_INDEX:
 		log_error("cannot find an index in %s; run 'twinfs scan'", quote_path(folder));
-		break;
-	case CATALOG_REMOTE:
-		log_error("cannot use the index %s: locks are unreliable on a network or FUSE file "
-			  "system; choose a local folder with --index",
-			  quote_path(folder));
-		break;
-	case CATALOG_DAMAGED:
-		log_error(
-			"cannot use the index %s: it is damaged; run 'twinfs scan', which sets it "
-			"aside and builds a new one",
-			quote_path(folder));
-		break;
-	case CATALOG_OLDER:
-		log_error(
-			"cannot use the index %s: an older twinfs wrote it; run 'twinfs scan', or "
-			"mount its view again, to build a new one",
-			quote_path(folder));
-		break;
-	case CATALOG_UNSEALED:
-		log_error("cannot use the index %s: another process is changing it, or it was not "
-			  "closed cleanly; let its owner run 'twinfs scan', then try again",
-			  quote_path(folder));
 		break;
 	case -EXDEV: /* logged by spool_open() */
 		break;
@@ -386,11 +384,6 @@ void index_explain(const char *folder, int outcome)
 		log_error("cannot use the index %s: %s; raise the limit with 'ulimit -f "
 			  "unlimited', or use another disk with --index",
 			  quote_path(folder), error_text(outcome));
-		break;
-	case -EMFILE:
-		log_error("cannot use the index %s: the limit of open files is too low; "
-			  "raise the limit with 'ulimit -n 1024', see 'twinfs doctor'",
-			  quote_path(folder));
 		break;
 	default:
 		log_error("cannot use the index %s: %s; choose another with --index",

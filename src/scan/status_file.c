@@ -115,35 +115,28 @@ const json_t *status_file_source_with(const json_t *status, const char *key)
 	return NULL;
 }
 
-void status_file_explain(const char *mount_point, int error)
+/* Why a status cannot be read, and the remedy. Returns the text of any other error itself. */
+static const char *explain(int error)
 {
-	const char *point = quote_path(mount_point);
-
 	switch (-error) {
 	case ENOTCONN:
-		log_error("cannot read the status of the view at %s: its daemon was killed; mount "
-			  "the view again, or unmount it with 'twinfs unmount'",
-			  point);
-		break;
+		return "its daemon was killed; mount the view again, or unmount it with 'twinfs "
+		       "unmount'";
 	case EACCES:
-		log_error("cannot read the status of the view at %s: it belongs to another user; "
-			  "run twinfs as that user",
-			  point);
-		break;
+		return "it belongs to another user; run twinfs as that user";
 	case ETIMEDOUT:
-		log_error("cannot read the status of the view at %s: it does not answer; check "
-			  "whether its daemon is stopped",
-			  point);
-		break;
+		return "it does not answer; check whether its daemon is stopped";
 	case EPROTO:
-		log_error("cannot read the status of the view at %s: unknown format; use the "
-			  "twinfs version that mounted it",
-			  point);
-		break;
+		return "unknown format; use the twinfs version that mounted it";
 	default:
-		log_error("cannot read the status of the view at %s: %s", point, error_text(error));
-		break;
+		return error_text(error);
 	}
+}
+
+void status_file_explain(const char *mount_point, int error)
+{
+	log_error("cannot read the status of the view at %s: %s", quote_path(mount_point),
+		  explain(error));
 }
 
 int status_file_index(const char *mount_point, struct bytes *folder)
