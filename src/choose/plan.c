@@ -258,35 +258,28 @@ struct planning {
 	struct planned_group group;
 };
 
-/* Copies a group of the selection. */
-static int copy_group(struct planning *planning, const struct group_record *group,
-		      const struct copies *copies)
+/* Takes a group of the selection, and its copies. */
+static int take_group(struct planned_group *planned, const struct group_record *group,
+		      struct copies *copies)
 {
-	struct planned_group *to = &planning->group;
-	int r;
+	const struct copies before = planned->copies;
+	int r = array_reserve(&planned->names, &planned->capacity, copies->count,
+			      sizeof(*planned->names));
 
-	copies_clear(&to->copies);
-	r = array_reserve(&to->copies.list, &to->copies.capacity, copies->count,
-			  sizeof(*copies->list));
-	if (r == 0)
-		r = array_reserve(&to->names, &to->capacity, copies->count, sizeof(*to->names));
-	if (r == 0)
-		r = bytes_append(&to->copies.paths, copies->paths.data, copies->paths.length);
 	if (r < 0)
 		return r;
-	to->group = *group;
-	memcpy(to->copies.list, copies->list, copies->count * sizeof(*copies->list));
-	memset(to->names, 0, copies->count * sizeof(*to->names));
-	to->copies.count = copies->count;
-	to->copies.kept_must_stay = copies->kept_must_stay;
+	memset(planned->names, 0, copies->count * sizeof(*planned->names));
+	planned->group = *group;
+	planned->copies = *copies;
+	*copies = before;
 	return 0;
 }
 
-static int plan_group(void *context, const struct group_record *group, const struct copies *copies)
+static int plan_group(void *context, const struct group_record *group, struct copies *copies)
 {
 	struct planning *planning = context;
 	struct planned_group *planned = &planning->group;
-	int r = copy_group(planning, group, copies);
+	int r = take_group(planned, group, copies);
 
 	if (r < 0)
 		return r;
@@ -462,7 +455,7 @@ static size_t find_depth(const struct copies *copies)
 	return most;
 }
 
-static int note_group(void *context, const struct group_record *group, const struct copies *copies)
+static int note_group(void *context, const struct group_record *group, struct copies *copies)
 {
 	struct folder_planning *planning = context;
 	int r = array_reserve(&planning->list, &planning->capacity, planning->count + 1,

@@ -136,7 +136,7 @@ static int visit_folders(struct printing *printing, const struct group_record *g
 					      : print_folders(printing, group, copies);
 }
 
-static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
+static int visit_group(void *context, const struct group_record *group, struct copies *copies)
 {
 	struct printing *printing = context;
 

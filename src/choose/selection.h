@@ -56,9 +56,10 @@ struct single {
 /* Callbacks for selected groups and files. Each returns 0, or -errno, which aborts the
  * selection. */
 struct visitor {
-	/* copies: the copies of the group with their fates
+	/* copies: the copies of the group with their fates; the callback may take them, and leave
+	 *	others, which are replaced
 	 * group: of a folder group, has its id, the size of one folder and the number of folders */
-	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
+	int (*group)(void *context, const struct group_record *group, struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;
 	struct missing_tally *checked; /* of REPORT_MISSING: all files of the folders are added */
