@@ -11,7 +11,6 @@
 #include "base/stop.h"
 #include "choose/copies.h"
 #include "index/paths.h"
-#include "index/query.h"
 #include "index/scan.h"
 #include "index/source.h"
 

@@ -18,7 +18,6 @@
 #include "choose/copies.h"
 #include "choose/filter.h"
 #include "choose/sorter.h"
-#include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"
 

@@ -11,7 +11,6 @@
 #include "base/numbers.h"
 #include "base/sort.h"
 #include "base/stop.h"
-#include "choose/bundle.h"
 #include "choose/folder_tree.h"
 #include "choose/rules.h"
 #include "choose/selection.h"

@@ -11,7 +11,6 @@
 #include "base/stop.h"
 #include "choose/filter.h"
 #include "choose/report.h"
-#include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"
 

@@ -16,7 +16,6 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "index/paths.h"
 #include "index/scan.h"
 #include "index/source.h"
 #include "scan/disk.h"

@@ -13,7 +13,6 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/descriptor.h"
 #include "base/filesystem.h"
 #include "base/log.h"
 #include "base/thread.h"
