@@ -30,7 +30,7 @@
  * the pairs that are printed; a pair of two directories that have files of one content is added to
  * those of the directories above both, SIMILAR_DEPTH_MAX squared at most.
  *
- * Memory: 68 bytes for each directory (similar_tree.h), 8 bytes for each directory of a content
+ * Memory: 68 bytes for each directory, 8 bytes for each directory of a content
  * that more than SIMILAR_DIRS_MAX have, 8 bytes for each pair that is printed, two sorters, and
  * sums of pairs in front of them. One thread at a time.
  */
