@@ -390,7 +390,7 @@ static int read_options(struct check_run *checking)
 			r = text_list_add(&options->listed_excludes, glob, strlen(glob));
 	}
 	if (!options->file_systems_given)
-		options->cross_file_systems = known.cross_mounts;
+		options->cross_mounts = known.cross_mounts;
 	return r;
 }
 
@@ -402,9 +402,9 @@ static int apply_options(struct check_run *checking)
 	int r = read_options(checking);
 
 	indexing->ingest_settings.min_size = options->min_size;
-	indexing->ingest_settings.cross_mounts = options->cross_file_systems;
-	indexing->sources.cross_mounts = options->cross_file_systems;
-	checking->index.served_sources.cross_mounts = options->cross_file_systems;
+	indexing->ingest_settings.cross_mounts = options->cross_mounts;
+	indexing->sources.cross_mounts = options->cross_mounts;
+	checking->index.served_sources.cross_mounts = options->cross_mounts;
 	return r == 0 ? indexing_set_excludes(indexing, options->excludes.items) : r;
 }
 

@@ -242,14 +242,14 @@ const struct option_spec walk_options[] = {
 		.name = "one-file-system",
 		.letter = 'x',
 		.help = "do not enter other file systems (default)",
-		.at = offsetof(struct common_settings, index.cross_file_systems),
+		.at = offsetof(struct common_settings, index.cross_mounts),
 		.given = offsetof(struct common_settings, index.file_systems_given),
 		.set = set_false,
 	},
 	{
 		.name = "cross-file-systems",
 		.help = "enter other file systems",
-		.at = offsetof(struct common_settings, index.cross_file_systems),
+		.at = offsetof(struct common_settings, index.cross_mounts),
 		.given = offsetof(struct common_settings, index.file_systems_given),
 	},
 	{

@@ -114,11 +114,11 @@ static int check_file_systems(const struct current_index *index, const struct sc
 {
 	const struct index_settings *settings = index->indexing.settings;
 
-	if (settings->cross_file_systems == known->cross_mounts ||
-	    (!index->served && (!known->recorded || settings->cross_file_systems)))
+	if (settings->cross_mounts == known->cross_mounts ||
+	    (!index->served && (!known->recorded || settings->cross_mounts)))
 		return 0;
 	if (settings->file_systems_given)
-		return refuse_option(index, file_systems_option(settings->cross_file_systems),
+		return refuse_option(index, file_systems_option(settings->cross_mounts),
 				     file_systems_option(known->cross_mounts));
 	if (index->use == INDEX_ACT)
 		return refuse_option(index, "--one-file-system (the default)",
@@ -164,7 +164,7 @@ static int check_unfinished(const struct current_index *index)
 	if (!index->unfinished || !settings->file_systems_given)
 		return 0;
 	log_error("cannot use the index %s with %s: %s", quote_path(index->indexing.folder),
-		  file_systems_option(settings->cross_file_systems),
+		  file_systems_option(settings->cross_mounts),
 		  settings->no_scan
 			  ? "its last scan has not ended; omit --no-scan"
 			  : "another process is changing it; try again when it has finished");
@@ -394,7 +394,7 @@ int current_index_attach(struct current_index *index)
 		return r < 0 ? r : -EIO;
 	}
 	r = sources_open(&index->served_sources, index->catalog, NULL,
-			 index->indexing.settings->cross_file_systems);
+			 index->indexing.settings->cross_mounts);
 	index->sources = &index->served_sources;
 	if (r < 0) {
 		report_unreadable(folder, r);

@@ -106,7 +106,7 @@ static int find_scope(struct indexing *indexing)
 	int r = indexing->widens ? read_known(indexing->catalog, &known, &min_size) : 0;
 
 	scope->min_size = settings->min_size;
-	scope->cross_mounts = settings->cross_file_systems;
+	scope->cross_mounts = settings->cross_mounts;
 	if (r == 0)
 		r = add_excludes(&indexing->globs, &settings->excludes,
 				 known.recorded ? &known : NULL);

@@ -38,7 +38,7 @@ struct index_settings {
 	struct text_list excludes; /* globs */
 	/* those of them that were read from a file or from the index */
 	struct text_list listed_excludes;
-	bool cross_file_systems;
+	bool cross_mounts;
 	bool file_systems_given; /* --one-file-system or --cross-file-systems */
 	enum ingest_disk disk;
 	bool disk_given;
