@@ -101,6 +101,7 @@ bool hash128_parse(const char *digits, struct hash128 *hash)
 	       number_read_hex(digits + HASH128_DIGITS / 2, HASH128_DIGITS / 2, &hash->low);
 }
 
+/* Bytes of a read. */
 #define BLOCK_BYTES ((size_t)256 << 10)
 
 int file_hash(int fd, const struct cancellation *cancellation, struct hash128 *hash)
@@ -235,14 +236,11 @@ int sha256_finish(struct sha256 *state, char digits[SHA256_DIGITS + 1])
 	return r;
 }
 
-/* Bytes of a read. */
-#define READ_BYTES ((size_t)256 << 10)
-
 static const uint8_t zeros[64 << 10];
 
 int file_sha256_init(struct file_sha256 *reader)
 {
-	*reader = (struct file_sha256){.state = sha256_new(), .buffer = memory_pages(READ_BYTES)};
+	*reader = (struct file_sha256){.state = sha256_new(), .buffer = memory_pages(BLOCK_BYTES)};
 	return reader->state && reader->buffer ? 0 : -ENOMEM;
 }
 
@@ -260,7 +258,7 @@ static int report_progress(const struct file_sha256 *reader, uint64_t bytes)
 static int read_data(const struct file_sha256 *reader, int fd, uint64_t from, uint64_t to)
 {
 	while (from < to) {
-		size_t wanted = to - from < READ_BYTES ? (size_t)(to - from) : READ_BYTES;
+		size_t wanted = to - from < BLOCK_BYTES ? (size_t)(to - from) : BLOCK_BYTES;
 		long got = read_fully_at(fd, reader->buffer, wanted, (off_t)from);
 		int r;
 
@@ -315,7 +313,7 @@ int file_sha256_read(struct file_sha256 *reader, int fd, uint64_t size, bool has
 {
 	int r = sha256_reset(reader->state);
 
-	if (size > READ_BYTES)
+	if (size > BLOCK_BYTES)
 		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	if (r == 0)
 		r = read_ranges(reader, fd, size, has_holes);

@@ -46,6 +46,12 @@ static int append(struct filesystems *filesystems, struct filesystem filesystem)
 	return r;
 }
 
+/* Returns the file system of a number, or NULL. */
+static struct filesystem *find_number(struct filesystems *filesystems, uint32_t number)
+{
+	return number > 0 && number <= filesystems->count ? &filesystems->list[number - 1] : NULL;
+}
+
 static struct key filesystem_key(size_t number)
 {
 	return meta_key_numbered("filesystem", number);
@@ -253,6 +259,7 @@ static void note_recent(struct filesystems *filesystems, dev_t device, uint32_t 
 bool catalog_knows_filesystem(struct catalog *catalog, dev_t device, uint32_t *number)
 {
 	struct filesystems *filesystems = &catalog->filesystems;
+
 	*number = recent_number(filesystems, device);
 	if (*number)
 		return true;
@@ -286,15 +293,13 @@ int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *
 
 bool filesystems_may_share(struct filesystems *filesystems, const struct attributes *attributes)
 {
-	bool may_share = true;
+	const struct filesystem *on;
+	bool may_share;
 
 	pthread_rwlock_rdlock(&filesystems->lock);
-	if (attributes->filesystem > 0 && attributes->filesystem <= filesystems->count) {
-		const struct filesystem *on = &filesystems->list[attributes->filesystem - 1];
-
-		may_share = !on->device || on->shares_extents ||
-			    (on->counts_blocks && attributes->blocks < attributes->size / 512);
-	}
+	on = find_number(filesystems, attributes->filesystem);
+	may_share = !on || !on->device || on->shares_extents ||
+		    (on->counts_blocks && attributes->blocks < attributes->size / 512);
 	pthread_rwlock_unlock(&filesystems->lock);
 	return may_share;
 }
@@ -302,9 +307,12 @@ bool filesystems_may_share(struct filesystems *filesystems, const struct attribu
 void catalog_note_ctime(struct catalog *catalog, uint32_t number)
 {
 	struct filesystems *filesystems = &catalog->filesystems;
+	struct filesystem *filesystem;
+
 	pthread_rwlock_wrlock(&filesystems->lock);
-	if (number > 0 && number <= filesystems->count)
-		filesystems->list[number - 1].has_ctime = true;
+	filesystem = find_number(filesystems, number);
+	if (filesystem)
+		filesystem->has_ctime = true;
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
@@ -312,13 +320,14 @@ bool catalog_lacks_ctime(struct catalog *catalog, uint32_t type, uint32_t number
 {
 	struct filesystems *filesystems = &catalog->filesystems;
 	enum filesystem_ctime ctime = filesystem_ctime_of(type);
-	bool has = ctime == CTIME_KEPT;
+	const struct filesystem *filesystem;
+	bool has;
 
 	if (ctime != CTIME_UNKNOWN)
-		return !has;
+		return ctime != CTIME_KEPT;
 	pthread_rwlock_rdlock(&filesystems->lock);
-	if (number > 0 && number <= filesystems->count)
-		has = filesystems->list[number - 1].has_ctime;
+	filesystem = find_number(filesystems, number);
+	has = filesystem && filesystem->has_ctime;
 	pthread_rwlock_unlock(&filesystems->lock);
 	return !has;
 }
@@ -326,6 +335,7 @@ bool catalog_lacks_ctime(struct catalog *catalog, uint32_t type, uint32_t number
 void catalog_forget_device(struct catalog *catalog, dev_t device)
 {
 	struct filesystems *filesystems = &catalog->filesystems;
+
 	pthread_rwlock_wrlock(&filesystems->lock);
 	for (size_t i = 0; i < filesystems->count; i++) {
 		if (filesystems->list[i].device != device)
@@ -340,6 +350,7 @@ void catalog_forget_device(struct catalog *catalog, dev_t device)
 bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t number)
 {
 	struct filesystems *filesystems = &catalog->filesystems;
+	struct filesystem *filesystem;
 	uint64_t identity = 0;
 	uint32_t noted;
 
@@ -351,10 +362,10 @@ bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, u
 		filesystems->list[noted - 1].device = 0;
 		noted = 0;
 	}
-	if (!noted && number > 0 && number <= filesystems->count &&
-	    filesystems->list[number - 1].identity == identity) {
-		filesystems->list[number - 1].device = device;
-		read_abilities(fd, &filesystems->list[number - 1]);
+	filesystem = noted ? NULL : find_number(filesystems, number);
+	if (filesystem && filesystem->identity == identity) {
+		filesystem->device = device;
+		read_abilities(fd, filesystem);
 		noted = number;
 	}
 	atomic_store_explicit(&filesystems->recent, 0, memory_order_relaxed);
@@ -382,15 +393,14 @@ static uint32_t find_identity(struct filesystems *filesystems, uint64_t identity
 uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other)
 {
 	struct filesystems *from = &catalog->filesystems;
-	uint64_t identity = 0;
-	bool is_known;
+	const struct filesystem *filesystem;
+	uint64_t identity;
 
 	pthread_rwlock_rdlock(&from->lock);
-	is_known = number > 0 && number <= from->count;
-	if (is_known)
-		identity = from->list[number - 1].identity;
+	filesystem = find_number(from, number);
+	identity = filesystem ? filesystem->identity : 0;
 	pthread_rwlock_unlock(&from->lock);
-	if (!is_known || find_identity(from, identity) != number)
+	if (!filesystem || find_identity(from, identity) != number)
 		return 0;
 	return find_identity(&other->filesystems, identity);
 }

@@ -48,21 +48,26 @@ static bool is_own(const struct stat *status)
 	return status->st_uid == geteuid() && !S_ISLNK(status->st_mode);
 }
 
-static int examine_file(int folder_fd, const char *name)
+static bool is_private(const struct stat *status)
+{
+	return is_own(status) && !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int examine_file(int folder_fd, const char *name, bool (*is_fit)(const struct stat *))
 {
 	struct stat status;
 
 	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	return is_own(&status) ? 0 : -EPERM;
+	return is_fit(&status) ? 0 : -EPERM;
 }
 
-static int examine_files(int folder_fd)
+static int examine_files(int folder_fd, bool (*is_fit)(const struct stat *))
 {
-	int r = examine_file(folder_fd, TWINFS_INDEX_LOG);
+	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(file_names); i++)
-		r = examine_file(folder_fd, file_names[i]);
+		r = examine_file(folder_fd, file_names[i], is_fit);
 	return r;
 }
 
@@ -87,7 +92,9 @@ static int examine_folder(int folder_fd)
 	if (!is_own(&status))
 		return -EPERM;
 	r = make_unwritable(folder_fd, &status);
-	return r < 0 ? r : examine_files(folder_fd);
+	if (r == 0)
+		r = examine_file(folder_fd, TWINFS_INDEX_LOG, is_own);
+	return r < 0 ? r : examine_files(folder_fd, is_own);
 }
 
 /* Creates one folder with mode 0700, whatever the umask, if it is missing. */
@@ -281,11 +288,6 @@ int index_files_remove(int folder_fd)
 	return r < 0 ? r : remove_file(folder_fd, TWINFS_INDEX_LOCK);
 }
 
-static bool is_private(const struct stat *status)
-{
-	return is_own(status) && !(status->st_mode & (S_IWGRP | S_IWOTH));
-}
-
 int index_folder_open_private(const char *folder, int *fd)
 {
 	struct stat status;
@@ -298,12 +300,8 @@ int index_folder_open_private(const char *folder, int *fd)
 		r = -errno;
 	else if (!is_private(&status))
 		r = -EPERM;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(file_names); i++) {
-		if (fstatat(opened, file_names[i], &status, AT_SYMLINK_NOFOLLOW) < 0)
-			r = errno == ENOENT ? 0 : -errno;
-		else if (!is_private(&status))
-			r = -EPERM;
-	}
+	if (r == 0)
+		r = examine_files(opened, is_private);
 	if (r < 0)
 		(void)close(opened);
 	else
