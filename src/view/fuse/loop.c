@@ -17,6 +17,14 @@
 #define WAKE_SIGNAL SIGUSR2
 #define WAKE_INTERVAL_NS (20 * MS_NS)
 
+/* Free workers that stay active beside those with requests. A worker that gets the last request of
+ * a burst needs no activation first. */
+#define LOOP_SPARE 1
+
+/* Number of requests in a row that left too many workers free, after which one of them is parked.
+ * A program whose number of requests varies causes few activations. */
+#define LOOP_SURPLUS_MAX 64
+
 /* Delay of the next read after a lack of memory. */
 #define MEMORY_RETRY_MS 20
 

@@ -21,14 +21,6 @@
  * rotating disk sorts a queue of about this length well. */
 #define LOOP_THREADS_MAX 16
 
-/* Free workers that stay active beside those with requests. A worker that gets the last request of
- * a burst needs no activation first. */
-#define LOOP_SPARE 1
-
-/* Number of requests in a row that left too many workers free, after which one of them is parked.
- * A program whose number of requests varies causes few activations. */
-#define LOOP_SURPLUS_MAX 64
-
 /* Limit of data bytes in one request or reply. */
 #define LOOP_DATA_MAX (1U << 20)
 

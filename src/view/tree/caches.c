@@ -101,6 +101,10 @@ struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 
 /* ---- paths of directories ----------------------------------------------------------- */
 
+/* Limits: entries, and the length of a path in the cache. Together 68 KiB. */
+#define DIRECTORY_PATHS_MAX 256
+#define DIRECTORY_PATH_BYTES_MAX 240
+
 struct directory_path {
 	uint64_t dir; /* 0: empty */
 	uint64_t snapshot; /* catalog_snapshot_id */
@@ -439,6 +443,9 @@ void known_numbers_put(struct known_numbers *numbers, const struct number_key *k
 }
 
 /* ---- figures of folders: counting --------------------------------------------------- */
+
+/* Time of the processor that a count may take, whatever the time since the last one. */
+#define FOLDER_COUNT_FREE_NS (50 * MS_NS)
 
 /* Number of times that the time of a long count passes before the next one. */
 #define FOLDER_COUNT_REST 50

@@ -15,7 +15,6 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "index/catalog.h"
 #include "index/scan.h"
@@ -65,10 +64,6 @@ struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 /* Cache of the paths of directories. Without it, a listing of copies in dups/ would look up all
  * directories above each copy. An entry is valid for snapshots of one state of the index, so the
  * first commit invalidates it. Any thread. */
-
-/* Limits: entries, and the length of a path in the cache. Together 68 KiB. */
-#define DIRECTORY_PATHS_MAX 256
-#define DIRECTORY_PATH_BYTES_MAX 240
 
 struct directory_paths {
 	pthread_mutex_t lock;
@@ -213,7 +208,7 @@ void known_numbers_put(struct known_numbers *numbers, const struct number_key *k
 
 /* How many folders are whole copies, for .twinfs/. The index does not count them: this cache counts
  * them again when a folder group has changed. That takes 0.3 s for 100,000 groups of two folders,
- * and memory for the folders of one group. A count of more than FOLDER_COUNT_FREE_NS is used for 50
+ * and memory for the folders of one group. A count that took more than 50 ms is used for 50
  * times as long, so counting takes 2 % of the time at most. Any thread. */
 
 struct catalog_reader;
@@ -226,9 +221,6 @@ struct folder_figures {
 	uint64_t redundant; /* folders that are whole copies */
 	uint64_t redundant_bytes; /* sizes of the files in them; each name counts */
 };
-
-/* Time of the processor that a count may take, whatever the time since the last one. */
-#define FOLDER_COUNT_FREE_NS (50 * MS_NS)
 
 struct folder_cache {
 	pthread_mutex_t lock;

@@ -133,12 +133,15 @@ static int handle_writer(struct view *view, struct view_file *file)
 }
 
 /* Must be called after each read from a file that is lease_checked. A file in no group always
- * passes. Returns 0, -ESTALE if the file is in a group and a program has it open for writing, or
- * another -errno. */
-/* The kernel refuses a read lease with EAGAIN while the inode is open for writing or has a writable
+ * passes.
+ *
+ * The kernel refuses a read lease with EAGAIN while the inode is open for writing or has a writable
  * shared mapping. The lease is requested after the read and before the signature is compared. A
  * writer that closed the file before the lease, or truncate(2), has changed the times by then. If
- * the lease is refused for another reason, the signature alone decides. */
+ * the lease is refused for another reason, the signature alone decides.
+ *
+ * Returns 0, -ESTALE if the file is in a group and a program has it open for writing, or another
+ * -errno. */
 static int silent_writes_check_read(struct view *view, struct view_file *file)
 {
 	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)

@@ -93,11 +93,11 @@ extern const struct node_ops group_ops; /* group.c: folders in dups/ */
 extern const struct node_ops file_ops; /* tree.c: files of the sources */
 extern const struct node_ops ranks_ops; /* ranks.c: folders in by-size/ and folders/ */
 extern const struct node_ops link_ops; /* ranks.c: links in by-size/ and its folders */
-extern const struct node_ops equals_ops; /* equals.c: folders of groups in folders/ */
+extern const struct node_ops equals_ops; /* group.c: folders of groups in folders/ */
 
 /* The ranked directories. */
 extern const struct ranked by_size_ranked; /* ranks.c */
-extern const struct ranked folders_ranked; /* equals.c */
+extern const struct ranked folders_ranked; /* group.c */
 
 /* Returns the node of the directory that contains a directory of a source.
  *
@@ -134,16 +134,6 @@ MUST_CHECK int groups_lookup(const struct view_query *query, const char *name,
 			     struct stat *attributes);
 MUST_CHECK int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
 			   void *context);
-
-/* Writes the name of an entry in the folder of its group. kept: with the mark of the kept copy.
- * Returns 0 or -errno. */
-MUST_CHECK int group_copy_name(const struct view_query *query, const struct entry_record *entry,
-			       bool kept, char name[static COPY_NAME_SIZE]);
-
-/* Finds the entry of a copy's name without the mark. The file can be in another group; it can be a
- * directory. kept: the name is that after the mark. Returns 0, -ENOENT or another -errno. */
-MUST_CHECK int group_find_copy(const struct view_query *query, const char *name, bool kept,
-			       struct entry_record *entry);
 
 /* Appends the target of a link, for content.c. Returns 0, -ENOENT if the group does not exist, or
  * another -errno. */
