@@ -693,9 +693,10 @@ int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 /* ---- removal -------------------------------------------------------------------------- */
 
 /* Removes a directory whose names were removed. */
-static int remove_directory(struct folder_emptying *emptying, struct folder_pair *pair,
-			    const struct folder_name *name)
+static int leave(void *context, struct folder_pair *pair, const struct folder_name *name)
 {
+	struct folder_emptying *emptying = context;
+
 	if (unlinkat(name->copy, name->name, AT_REMOVEDIR) == 0) {
 		emptying->removed++;
 		return 0;
@@ -781,11 +782,6 @@ static int visit(void *context, struct folder_pair *pair, const struct folder_na
 {
 	return S_ISREG(name->of_copy.stx_mode) ? remove_regular(context, pair, name)
 					       : remove_other(context, pair, name);
-}
-
-static int leave(void *context, struct folder_pair *pair, const struct folder_name *name)
-{
-	return remove_directory(context, pair, name);
 }
 
 int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,

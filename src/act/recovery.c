@@ -308,35 +308,25 @@ static int remove_link(const struct place *place, const struct intent *intent,
 /* Undoes a link. The copy has the quarantine name, and the link usually has the copy's name. If
  * another file has the copy's name, that file keeps the name, as an old file must not replace a new
  * one. A link to a file that was written to since the act stays. */
-static int undo_replace(struct undoing *undoing, const struct place *place,
-			const struct intent *intent)
+int recovery_part(const struct place *place, const struct intent *intent, bool *is_edited,
+		  struct bytes *leftover)
 {
 	struct held linked = {.fd = -1};
 	enum found found;
 	int r = examine_name(place, place->name, intent, &found);
 
+	*is_edited = false;
 	if (r == 0 && found != FOUND_LINK)
-		return place_restore(place, intent->other, &undoing->leftover);
+		return place_restore(place, intent->other, leftover);
 	if (r == 0)
 		r = compare_link(place, intent->other, &linked);
-	undoing->is_edited = r == LINK_IS_EDITED;
+	*is_edited = r == LINK_IS_EDITED;
 	if (r == 0)
-		r = exchange_back(place, intent->other, &linked, &undoing->leftover);
+		r = exchange_back(place, intent->other, &linked, leftover);
 	held_close(&linked);
-	if (r == -ENOENT || undoing->is_edited) /* ENOENT: the link was removed */
-		return place_restore(place, intent->other, &undoing->leftover);
-	return r == 0 ? remove_link(place, intent, &undoing->leftover) : r;
-}
-
-int recovery_part(const struct place *place, const struct intent *intent, bool *is_edited,
-		  struct bytes *leftover)
-{
-	struct undoing undoing = {.leftover = *leftover};
-	int r = undo_replace(&undoing, place, intent);
-
-	*leftover = undoing.leftover;
-	*is_edited = undoing.is_edited;
-	return r;
+	if (r == -ENOENT || *is_edited) /* ENOENT: the link was removed */
+		return place_restore(place, intent->other, leftover);
+	return r == 0 ? remove_link(place, intent, leftover) : r;
 }
 
 /* Returns whether the file at the destination is the one that the act made. */
@@ -561,7 +551,7 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	if (intent->kind == INTENT_FOLDER)
 		r = undo_folder(undoing, place, intent);
 	else if (intent->kind != INTENT_AWAY)
-		r = undo_replace(undoing, place, intent);
+		r = recovery_part(place, intent, &undoing->is_edited, &undoing->leftover);
 	else if (found == FOUND_COPY)
 		r = undo_away(undoing, place, intent);
 	else

@@ -34,6 +34,7 @@ struct tree_walking {
 	size_t depth;
 	size_t capacity;
 	struct tree_dir dir; /* the current directory; fd -1: it is not open */
+	int added; /* result of adding the last entry */
 };
 
 static int append_name(struct bytes *path, const char *name)
@@ -113,16 +114,9 @@ static int open_dir(struct tree_walking *walk)
 
 /* ---- reading a directory ------------------------------------------------------------- */
 
-/* The directory that is read. */
-struct dir_reading {
-	struct tree_walking *walk;
-	int result; /* of the last entry */
-};
-
 static int add_entry(void *context, int directory, const struct dirent *entry)
 {
-	struct dir_reading *reading = context;
-	struct tree_walking *walk = reading->walk;
+	struct tree_walking *walk = context;
 	struct walk_level *level = &walk->levels[walk->depth - 1];
 	bool is_dir = entry->d_type == DT_DIR;
 	int r;
@@ -136,7 +130,7 @@ static int add_entry(void *context, int directory, const struct dirent *entry)
 		level->entries[level->count++] = (struct walk_entry){level->names.length, is_dir};
 		r = bytes_append(&level->names, entry->d_name, strlen(entry->d_name) + 1);
 	}
-	reading->result = r;
+	walk->added = r;
 	return r;
 }
 
@@ -154,14 +148,15 @@ static int compare_entries(const void *left, const void *right, void *context)
 static int read_entries(struct tree_walking *walk)
 {
 	struct walk_level *level = &walk->levels[walk->depth - 1];
-	struct dir_reading reading = {walk, 0};
 	int again = fcntl(walk->dir.fd, F_DUPFD_CLOEXEC, 0);
-	int r = directory_read(again < 0 ? -errno : again, add_entry, &reading);
+	int r;
 
+	walk->added = 0;
+	r = directory_read(again < 0 ? -errno : again, add_entry, walk);
 	if (level->count > 1)
 		qsort_r(level->entries, level->count, sizeof(*level->entries), compare_entries,
 			level);
-	return r == 0 || reading.result != 0 ? r : fail(walk, r);
+	return r == 0 || walk->added != 0 ? r : fail(walk, r);
 }
 
 /* ---- the walk ------------------------------------------------------------------------ */
