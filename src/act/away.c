@@ -54,10 +54,10 @@ void arrived_expect(struct arrived *arrived, const struct held *copy)
 		arrived_deinit(arrived);
 }
 
-/* The copy knows how many names it has left: a FUSE server can hide a removed name and count it. If
- * the copy has no further name, or fstat(2) fails, closes the file that the copy became. This
- * ends the lease on that file, so that writers can continue. */
-/* Notes that the copy's name was removed after arrived_link(). */
+/* Notes that the copy's name was removed after arrived_link(). The copy knows how many names it has
+ * left: a FUSE server can hide a removed name and count it. If the copy has no further name, or
+ * fstat(2) fails, closes the file that the copy became. This ends the lease on that file, so that
+ * writers can continue. */
 static void arrived_note_link(struct arrived *arrived, const struct held *copy)
 {
 	if (fstat(copy->fd, &arrived->original) < 0)

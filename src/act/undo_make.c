@@ -298,20 +298,29 @@ bool undo_is_brought_back(const struct stat *file, const struct record *record)
 	       clock_equal(file->st_mtim, record->mtime);
 }
 
-/* Returns whether an entry is of the copy of a record. */
-static bool is_of_copy(const struct brought_back *known, const struct record *record)
+/* Returns what an entry has of the copy of a record. */
+static struct brought_back copy_of(const struct record *record)
 {
-	return known->inode == record->inode && known->born_ns == record->born_ns &&
-	       known->filesystem == record->filesystem && hash128_equal(known->hash, record->hash);
+	return (struct brought_back){.inode = record->inode,
+				     .born_ns = record->born_ns,
+				     .filesystem = record->filesystem,
+				     .hash = record->hash,
+				     .links = record->links};
 }
 
-/* Returns the slot of the copy of a record, or the free slot where it belongs. */
-static struct brought_back *find_slot(const struct brought_back_table *table,
-				      const struct record *record)
+static bool is_same_copy(const struct brought_back *a, const struct brought_back *b)
 {
-	size_t at = hash64(&record->inode, sizeof(record->inode), 0) & (table->room - 1);
+	return a->inode == b->inode && a->born_ns == b->born_ns && a->filesystem == b->filesystem &&
+	       hash128_equal(a->hash, b->hash);
+}
 
-	while (table->slots[at].path && !is_of_copy(&table->slots[at], record))
+/* Returns the slot of a copy, or the free slot where it belongs. */
+static struct brought_back *find_slot(const struct brought_back_table *table,
+				      const struct brought_back *copy)
+{
+	size_t at = hash64(&copy->inode, sizeof(copy->inode), 0) & (table->room - 1);
+
+	while (table->slots[at].path && !is_same_copy(&table->slots[at], copy))
 		at = (at + 1) & (table->room - 1);
 	return &table->slots[at];
 }
@@ -328,14 +337,8 @@ static int grow(struct brought_back_table *table)
 	if (!larger.slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < table->room; i++) {
-		const struct brought_back *old = &table->slots[i];
-		const struct record record = {.inode = old->inode,
-					      .born_ns = old->born_ns,
-					      .filesystem = old->filesystem,
-					      .hash = old->hash};
-
-		if (old->path)
-			*find_slot(&larger, &record) = *old;
+		if (table->slots[i].path)
+			*find_slot(&larger, &table->slots[i]) = table->slots[i];
 	}
 	free(table->slots);
 	*table = larger;
@@ -360,20 +363,21 @@ static bool identify(const struct bringing *bringing, struct brought_back *now)
 	       (bringing->result->outcome != UNDO_ALREADY || undo_is_brought_back(&file, record));
 }
 
-static int add_brought_back(struct brought_back_table *table, const struct record *record,
+/* Adds a file that was brought back, or notes that the copy has another one. */
+static int add_brought_back(struct brought_back_table *table, const char *path,
 			    struct brought_back *now)
 {
 	struct brought_back *slot;
 
 	if (grow(table) < 0)
 		return -ENOMEM;
-	slot = find_slot(table, record);
+	slot = find_slot(table, now);
 	if (slot->path) {
 		slot->links = slot->links > now->links ? slot->links : now->links;
 		slot->is_made |= now->is_made;
 		return 0;
 	}
-	now->path = strdup(record->path);
+	now->path = strdup(path);
 	if (!now->path)
 		return -ENOMEM;
 	*slot = *now;
@@ -384,16 +388,11 @@ static int add_brought_back(struct brought_back_table *table, const struct recor
 void undo_remember(const struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
-	struct brought_back_table *table = &bringing->undo->linked;
-	struct brought_back now = {.inode = record->inode,
-				   .born_ns = record->born_ns,
-				   .filesystem = record->filesystem,
-				   .hash = record->hash,
-				   .links = record->links,
-				   .is_made = bringing->is_made};
+	struct brought_back now = copy_of(record);
 
+	now.is_made = bringing->is_made;
 	if (record->links > 1 && record->inode && identify(bringing, &now) &&
-	    add_brought_back(table, record, &now) < 0)
+	    add_brought_back(&bringing->undo->linked, record->path, &now) < 0)
 		log_debug("further names of %s become files of their own: %s",
 			  quote_path(record->path), error_text(-ENOMEM));
 }
@@ -514,8 +513,9 @@ int undo_join(struct bringing *bringing, const char *name)
 {
 	const struct record *record = bringing->record;
 	const struct brought_back_table *table = &bringing->undo->linked;
+	const struct brought_back copy = copy_of(record);
 	const struct brought_back *known =
-		record->inode && table->count > 0 ? find_slot(table, record) : NULL;
+		record->inode && table->count > 0 ? find_slot(table, &copy) : NULL;
 	AUTO_CLOSE int fd = known && known->path ? open_brought_back(known) : -1;
 	struct joining joining = {bringing, name};
 	int r;

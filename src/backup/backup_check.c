@@ -109,13 +109,6 @@ static int check_absent(void *context)
 	return r == 0 ? count_name(checking) : r;
 }
 
-/* Checks the names of the manifest before a path of the backup, which are not in it. Sets *found to
- * whether the next name is that path. path: NULL: all names */
-static int seek(struct checking *checking, const struct bytes *path, bool *found)
-{
-	return manifest_reader_seek(&checking->reader, path, check_absent, checking, found);
-}
-
 /* ---- names in the backup ----------------------------------------------------------------- */
 
 /* Returns whether the time is right. A file without a hash was being written to, and a folder that
@@ -207,7 +200,8 @@ static bool is_above_next(const struct checking *checking)
 static int check_name(struct checking *checking, int directory, const char *base, bool *surplus)
 {
 	bool found;
-	int r = seek(checking, &checking->path, &found);
+	int r = manifest_reader_seek(&checking->reader, &checking->path, check_absent, checking,
+				     &found);
 
 	*surplus = r == 0 && !found && !is_above_next(checking);
 	if (r < 0 || (!found && !*surplus))
@@ -284,7 +278,7 @@ static int check_all(struct checking *checking)
 	if (r == 0)
 		r = tree_walk(checking->backup, &visitor);
 	if (r == 0)
-		r = seek(checking, NULL, &found);
+		r = manifest_reader_seek(&checking->reader, NULL, check_absent, checking, &found);
 	checking->figures->names = checking->reader.names;
 	return r;
 }

@@ -102,7 +102,9 @@ static int block_store_end(struct block_store *store)
 	return store->failed;
 }
 
-static int add(struct block_store *store, const struct stored_blocks *stored)
+/* Adds a record. STORED_BEGIN: what the index has of the blocks of the file is deleted.
+ * STORED_STATE: the file is complete. */
+static int block_store_put(struct block_store *store, const struct stored_blocks *stored)
 {
 	int r = 0;
 
@@ -118,12 +120,6 @@ static int add(struct block_store *store, const struct stored_blocks *stored)
 		store->waiting[store->count++] = *stored;
 	pthread_mutex_unlock(&store->lock);
 	return r;
-}
-
-/* Begins a file: what the index has of its blocks is deleted. */
-static int block_store_begin(struct block_store *store, uint64_t file)
-{
-	return add(store, &(struct stored_blocks){.kind = STORED_BEGIN, .file = file});
 }
 
 static bool has_hash(const struct blocks_part *part)
@@ -147,18 +143,9 @@ static int block_store_add(struct block_store *store, uint64_t file, uint64_t fi
 		stored.part.count = count - at < BLOCKS_PART ? count - at : BLOCKS_PART;
 		memcpy(stored.part.hashes, hashes + at, stored.part.count * sizeof(*hashes));
 		if (has_hash(&stored.part))
-			r = add(store, &stored);
+			r = block_store_put(store, &stored);
 	}
 	return r;
-}
-
-/* Completes a file. */
-static int block_store_complete(struct block_store *store, uint64_t file,
-				const struct blocks_state *state)
-{
-	const struct stored_blocks stored = {.kind = STORED_STATE, .file = file, .state = *state};
-
-	return add(store, &stored);
 }
 
 /* ---- shared extents ------------------------------------------------------------------------- */
@@ -609,9 +596,10 @@ static int read_blocks(struct hashed_file *read, struct block_reader *blocks, in
 		       const struct file_record *file)
 {
 	struct block_hashing *hashing = read->hashing;
-	const struct blocks_state state = {file_digest(file), blocks->block_bits};
+	struct block_store *store = &hashing->store;
+	struct stored_blocks stored = {.kind = STORED_BEGIN, .file = file->id};
 	struct attributes now;
-	int r = block_store_begin(&hashing->store, file->id);
+	int r = block_store_put(store, &stored);
 
 	read->stored = true;
 	if (r == 0)
@@ -620,7 +608,9 @@ static int read_blocks(struct hashed_file *read, struct block_reader *blocks, in
 		r = source_attributes(hashing->partial->settings->sources->catalog, fd, &now);
 	if (r == 0 && !attributes_same_signature(&now, &file->attributes))
 		r = BLOCK_READER_CHANGED;
-	return r == 0 ? block_store_complete(&hashing->store, file->id, &state) : r;
+	stored.kind = STORED_STATE;
+	stored.state = (struct blocks_state){file_digest(file), blocks->block_bits};
+	return r == 0 ? block_store_put(store, &stored) : r;
 }
 
 /* Finds the volume of an open file. Returns 0, or -EOPNOTSUPP if the file system shares no
