@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "cli/counted.h"
 #include "scan/index_folder.h"
 
 /* ---- numbers of names ------------------------------------------------------------------- */
@@ -31,16 +32,13 @@ uint64_t name_counts_sum(const struct name_counts *counts)
 
 int name_counts_format(const struct name_counts *counts, struct bytes *text)
 {
-	char number[NUMBER_TEXT_MAX];
-	int r = bytes_format(text, "%s %s", number_format(number, counts->files),
-			     plural(counts->files, "file", "files"));
+	int r = bytes_format(text, "%s", counted(counts->files, "file", "files").text);
 
 	if (r == 0 && counts->folders > 0)
-		r = bytes_format(text, ", %s %s", number_format(number, counts->folders),
-				 plural(counts->folders, "folder", "folders"));
+		r = bytes_format(text, ", %s", counted(counts->folders, "folder", "folders").text);
 	if (r == 0 && counts->others > 0)
-		r = bytes_format(text, ", %s %s", number_format(number, counts->others),
-				 plural(counts->others, "other name", "other names"));
+		r = bytes_format(text, ", %s",
+				 counted(counts->others, "other name", "other names").text);
 	return r;
 }
 
@@ -112,14 +110,13 @@ static void explain_corrupt(const char *folder, const struct act_log_pass *pass)
 	CLEANUP_BYTES struct bytes numbers = {0};
 	uint64_t named =
 		pass->corrupt < ACT_LOG_CORRUPT_NAMED ? pass->corrupt : ACT_LOG_CORRUPT_NAMED;
-	char count[NUMBER_TEXT_MAX];
 	int r = 0;
 
 	for (uint64_t i = 0; r == 0 && i < named; i++)
 		r = bytes_format(&numbers, "%s%" PRIu64, i > 0 ? ", " : "", pass->corrupt_lines[i]);
-	log_warning("cannot read %s %s of the log in %s: corrupt, %s %s%s; skipped",
-		    number_format(count, pass->corrupt), plural(pass->corrupt, "line", "lines"),
-		    quote_path(folder), plural(pass->corrupt, "number", "numbers"),
+	log_warning("cannot read %s of the log in %s: corrupt, %s %s%s; skipped",
+		    counted(pass->corrupt, "line", "lines").text, quote_path(folder),
+		    plural(pass->corrupt, "number", "numbers"),
 		    r == 0 && bytes_text(&numbers) ? bytes_text(&numbers) : "?",
 		    named < pass->corrupt ? " and others" : "");
 }

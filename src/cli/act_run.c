@@ -10,6 +10,7 @@
 #include "choose/figures.h"
 #include "choose/stays.h"
 #include "cli/acting.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
 #include "index/catalog.h"
 #include "index/source_change.h"
@@ -85,16 +86,12 @@ static void name_activity(char *label, size_t size, const char *verb)
 
 static void print_freed(struct output *output, const struct doing *doing)
 {
-	char count[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
-
 	if (doing->freed_unknown == 0)
-		figure_print(output, "freed", "%s", figure_size(size, doing->freed_bytes));
+		figure_print(output, "freed", "%s", figure_text(doing->freed_bytes).text);
 	else
-		figure_print(output, "freed", "%s, and unknown bytes of %s %s on an overlay",
-			     figure_size(size, doing->freed_bytes),
-			     number_format(count, doing->freed_unknown),
-			     plural(doing->freed_unknown, "copy", "copies"));
+		figure_print(output, "freed", "%s, and unknown bytes of %s on an overlay",
+			     figure_text(doing->freed_bytes).text,
+			     counted(doing->freed_unknown, "copy", "copies").text);
 }
 
 static void print_result(const struct doing *doing)
@@ -102,31 +99,25 @@ static void print_result(const struct doing *doing)
 	uint64_t refused = doing->refusals.count;
 	uint64_t left = doing->work->names - doing->done - doing->unchanged - refused;
 	CLEANUP_OUTPUT struct output output;
-	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
-	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
+	figure_print(&output, doing->acting->done, "%s %s", number_text(doing->done).text,
 		     acting_noun(doing->acting, doing->done));
 	print_freed(&output, doing);
 	if (doing->split > 0)
-		figure_print(&output, "split", "%s %s: hard links became separate files",
-			     number_format(count, doing->split),
-			     plural(doing->split, "copy", "copies"));
+		figure_print(&output, "split", "%s: hard links became separate files",
+			     counted(doing->split, "copy", "copies").text);
 	if (doing->unchanged > 0)
-		figure_print(&output, "unchanged", "already shared: %s %s, %s",
-			     number_format(count, doing->unchanged),
-			     plural(doing->unchanged, "file", "files"),
-			     size_format(size, doing->unchanged_bytes));
+		figure_print(&output, "unchanged", "already shared: %s, %s",
+			     counted(doing->unchanged, "file", "files").text,
+			     size_text(doing->unchanged_bytes).text);
 	if (refused > 0)
-		figure_print(&output, "skipped", "%s %s", number_format(count, refused),
+		figure_print(&output, "skipped", "%s %s", number_text(refused).text,
 			     acting_noun(doing->acting, refused));
 	if (left > 0)
-		figure_print(&output, "not started", "%s %s", number_format(count, left),
+		figure_print(&output, "not started", "%s %s", number_text(left).text,
 			     acting_noun(doing->acting, left));
-	r = output_flush(&output);
-	if (r < 0)
-		log_error("cannot write the result: %s", error_text(r));
+	print_result_end(&output);
 }
 
 static void explain_begin(const struct acting *acting, int result)

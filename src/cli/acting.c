@@ -24,8 +24,8 @@
 #include "choose/stays.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
-#include "cli/paths.h"
 #include "cli/selection.h"
 #include "index/catalog.h"
 #include "index/mount_table.h"
@@ -197,12 +197,8 @@ static int prepared_make(struct prepared *prepared, const struct acting *acting,
 		r = refuse_misspelled(acting, index);
 	if (r == -EUCLEAN && !index->served)
 		catalog_judge(index->catalog, r);
-	if (r == -EUCLEAN)
-		log_error("cannot select the copies to %s: the index is damaged; run 'twinfs scan' "
-			  "to rebuild it",
-			  acting->verb);
-	else if (r < 0 && r != -EINTR && r != -EXDEV)
-		log_error("cannot select the copies to %s: %s", acting->verb, error_text(r));
+	if (r < 0)
+		index_explain_failure(r, "select the copies to %s", acting->verb);
 	return r;
 }
 
@@ -213,7 +209,6 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 	struct plan_trial trial = {.settings = &acting->act,
 				   .refusals = {.verb = acting->verb,
 						.sources = acting->act.sources}};
-	char count[NUMBER_TEXT_MAX];
 	int r;
 
 	r = act_plan_try(&prepared->plan, &trial, common_progress(&acting->selection.common));
@@ -223,9 +218,8 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 	if (r < 0)
 		return r;
 	if (trial.needless > 0)
-		log_info("%s %s the bytes of the kept copy already",
-			 number_format(count, trial.needless),
-			 plural(trial.needless, "copy shares", "copies share"));
+		log_info("%s the bytes of the kept copy already",
+			 counted(trial.needless, "copy shares", "copies share").text);
 	prepared->refused += trial.refusals.count;
 	return 0;
 }
@@ -241,7 +235,6 @@ static enum twinfs_exit prepared_print(struct prepared *prepared, const struct a
 	const struct act_plan *plan = &prepared->plan;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_OUTPUT struct output output;
-	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	int r = shown ? catalog_read_begin(index->catalog, &reader) : -ENOMEM;
 
 	output_init(&output, STDOUT_FILENO);
@@ -252,8 +245,8 @@ static enum twinfs_exit prepared_print(struct prepared *prepared, const struct a
 		log_error("cannot print the copies to %s: %s", acting->verb, error_text(r));
 	if (r == 0 && !acting->selection.common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s would be %s and %s freed",
-			 number_format(count, plan->names), acting_noun(acting, plan->names),
-			 acting->done, size_format(size, plan->freed_bytes));
+			 number_text(plan->names).text, acting_noun(acting, plan->names),
+			 acting->done, size_text(plan->freed_bytes).text);
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 
@@ -449,7 +442,6 @@ static void explain_split(const struct acting *acting, const struct sources *sou
 			  const struct act_plan *plan)
 {
 	AUTO_CLOSE int to = -1;
-	char count[NUMBER_TEXT_MAX];
 	bool across = false;
 
 	if (acting->act.kind != ACT_MOVE || plan->split == 0)
@@ -458,10 +450,9 @@ static void explain_split(const struct acting *acting, const struct sources *sou
 	for (size_t i = 0; i < sources->count; i++)
 		across |= to >= 0 && !can_rename_between(to, sources->list[i].fd);
 	if (across)
-		log_info("%s %s hard links that are not moved: on another file system, the moved "
-			 "name becomes a separate file",
-			 number_format(count, plan->split),
-			 plural(plan->split, "copy has", "copies have"));
+		log_info("%s hard links that are not moved: on another file system, the moved name "
+			 "becomes a separate file",
+			 counted(plan->split, "copy has", "copies have").text);
 }
 
 /* Logs that a group is selected as a whole. A user could expect that only the names that match are
@@ -504,6 +495,14 @@ static int act_on_all(void *context, struct act *act)
 	return r == -ENOENT ? 0 : r;
 }
 
+enum twinfs_exit acting_explain_refusal(int answer)
+{
+	if (answer == 0)
+		log_info("nothing was done");
+	log_mark_reported(); /* the refusal of the user needs no further message */
+	return TWINFS_EXIT_FAILED;
+}
+
 /* Asks, and acts upon a plan. */
 static enum twinfs_exit carry_out(struct acting *acting, struct current_index *index,
 				  struct prepared *prepared)
@@ -518,12 +517,8 @@ static enum twinfs_exit carry_out(struct acting *acting, struct current_index *i
 		return TWINFS_EXIT_COMPLETE;
 	}
 	r = prepared_confirm(prepared, acting, index);
-	if (r <= 0) {
-		if (r == 0)
-			log_info("nothing was done");
-		log_mark_reported(); /* the refusal of the user needs no further message */
-		return TWINFS_EXIT_FAILED;
-	}
+	if (r <= 0)
+		return acting_explain_refusal(r);
 	work.names = prepared->plan.names;
 	done = act_run(acting, index, &work);
 	return act_run_update_emptied(index) < 0 ? TWINFS_EXIT_FAILED : done;
@@ -622,6 +617,14 @@ static const char *find_folders_fault(const struct acting *acting)
 		       : NULL;
 }
 
+const char *acting_question_fault(const struct acting *acting)
+{
+	return acting->dry_run || acting->yes || isatty(STDIN_FILENO)
+		       ? NULL
+		       : "cannot ask for confirmation: standard input is no terminal; check with "
+			 "--dry-run, then give --yes";
+}
+
 const char *acting_fault(const void *settings, char *const *operands, size_t operand_count)
 {
 	const struct acting *acting = settings;
@@ -642,10 +645,7 @@ const char *acting_fault(const void *settings, char *const *operands, size_t ope
 		return "--relative needs --symbolic";
 	if (acting->format_given && !acting->dry_run)
 		return "--format needs --dry-run";
-	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO))
-		return "cannot ask for confirmation: standard input is no terminal; check with "
-		       "--dry-run, then give --yes";
-	return NULL;
+	return acting_question_fault(acting);
 }
 
 enum twinfs_exit acting_run(void *settings, char **operands, size_t count)

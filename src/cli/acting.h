@@ -50,6 +50,13 @@ static inline const char *acting_noun(const struct acting *acting, uint64_t coun
 			       : plural(count, "copy", "copies");
 }
 
+/* Returns what is wrong if no terminal can answer whether to act, or NULL. */
+const char *acting_question_fault(const struct acting *acting);
+
+/* After a question whether to act that was not answered with yes: 0 or -errno. Returns the exit
+ * status. */
+enum twinfs_exit acting_explain_refusal(int answer);
+
 /* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status. */
 enum twinfs_exit acting_run(void *acting, char **operands, size_t count);
 

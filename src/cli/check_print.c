@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "choose/figures.h"
 #include "cli/check.h"
+#include "cli/counted.h"
 #include "index/query.h"
 #include "index/source.h"
 #include "row/json_path.h"
@@ -101,7 +102,7 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 			 const struct group_record *group)
 {
 	struct output *output = printing->output;
-	char name[GROUP_NAME_SIZE], size[FIGURE_SIZE_MAX];
+	char name[GROUP_NAME_SIZE];
 
 	printing->files = 0;
 	printing->grouped = group;
@@ -112,7 +113,7 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 	} else if (group) {
 		group_name_make(name, group->hash, group->ordinal);
 		output_format(output, WORD_FORMAT "%s, files of %s:\n", content_words[what], name,
-			      figure_size(size, group->size));
+			      figure_text(group->size).text);
 	}
 	if (printing->json && group) {
 		group_name_make(name, group->hash, group->ordinal);
@@ -187,31 +188,27 @@ static int print_json_figures(struct output *output, const struct check_figures 
 
 static int print_text_figures(struct output *output, const struct check_figures *figures)
 {
-	char count[NUMBER_TEXT_MAX], different[NUMBER_TEXT_MAX];
 	int r = figure_print_path(output, "index", figures->folder);
 
 	figure_print(output, "structure", "%s", figures->structure);
 	if (figures->names_checked)
-		figure_print(output, "names", "%s compared with the disk, %s%s %s",
-			     number_format(count, figures->names_compared),
+		figure_print(output, "names", "%s compared with the disk, %s%s",
+			     number_text(figures->names_compared).text,
 			     figures->names_cut_off ? "more than " : "",
-			     number_format(different, figures->names_different),
-			     plural(figures->names_different, "difference", "differences"));
+			     counted(figures->names_different, "difference", "differences").text);
 	else
 		figure_print(output, "names", "not compared");
 	if (figures->contents_compared)
-		figure_print(output, "contents", "%s %s compared again, %s %s",
-			     number_format(count, figures->contents.groups),
-			     plural(figures->contents.groups, "group", "groups"),
-			     number_format(different, figures->contents.differences),
-			     plural(figures->contents.differences, "difference", "differences"));
+		figure_print(output, "contents", "%s compared again, %s",
+			     counted(figures->contents.groups, "group", "groups").text,
+			     counted(figures->contents.differences, "difference", "differences")
+				     .text);
 	else
 		figure_print(output, "contents", "not compared");
 	if (figures->contents_compared)
 		figure_print(output, "unverified",
-			     "%s %s: no full hash is indexed, or the file cannot be read",
-			     number_format(count, figures->contents.unverified),
-			     plural(figures->contents.unverified, "file", "files"));
+			     "%s: no full hash is indexed, or the file cannot be read",
+			     counted(figures->contents.unverified, "file", "files").text);
 	return r;
 }
 

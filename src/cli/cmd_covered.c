@@ -10,9 +10,9 @@
 #include "choose/report.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
 #include "cli/missing_from.h"
-#include "cli/paths.h"
 #include "index/source.h"
 #include "scan/source_check.h"
 
@@ -72,10 +72,8 @@ static const struct option_spec covered_options[] = {
 
 static void explain_ignored(uint64_t count, const char *one, const char *many)
 {
-	char number[NUMBER_TEXT_MAX];
-
 	if (count > 0)
-		log_info("ignored %s %s", number_format(number, count), plural(count, one, many));
+		log_info("ignored %s", counted(count, one, many).text);
 }
 
 /* Logs the result in a sentence. */
@@ -83,31 +81,28 @@ static void explain(const struct covered_settings *settings, const struct report
 		    bool complete)
 {
 	const struct missing_tally *checked = &summary->checked;
-	char number[NUMBER_TEXT_MAX], all[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 
 	explain_ignored(checked->empty, "empty file", "empty files");
 	explain_ignored(checked->special, "device, FIFO or socket", "devices, FIFOs or sockets");
 	if (settings->ignore_symlinks)
 		explain_ignored(checked->symlinks, "symlink", "symlinks");
 	if (checked->linked > 0)
-		log_info("%s %s the same %s elsewhere, by hard links",
-			 number_format(number, checked->linked),
-			 plural(checked->linked, "file is", "files are"),
+		log_info("%s the same %s elsewhere, by hard links",
+			 counted(checked->linked, "file is", "files are").text,
 			 plural(checked->linked, "file", "files"));
 	if (!complete)
 		log_warning("the result is incomplete: other files can be only here, too");
 	if (summary->singles > 0)
-		log_info("%s of %s %s only here, %s", number_format(number, summary->singles),
-			 number_format(all, checked->files + checked->symlinks),
+		log_info("%s of %s %s only here, %s", number_text(summary->singles).text,
+			 number_text(checked->files + checked->symlinks).text,
 			 plural(summary->singles, "files is", "files are"),
-			 figure_size(size, summary->single_bytes));
+			 figure_text(summary->single_bytes).text);
 	else if (checked->files == 0)
 		log_info("no file has a content to search for");
 	else if (complete)
-		log_info("%s %s elsewhere, %s", number_format(number, checked->files),
-			 plural(checked->files, "file is", "files are all"),
-			 figure_size(size, checked->bytes));
+		log_info("%s elsewhere, %s",
+			 counted(checked->files, "file is", "files are all").text,
+			 figure_text(checked->bytes).text);
 }
 
 static int check_complete(const struct missing_from *missing, const struct current_index *index,

@@ -14,8 +14,8 @@
 #include "cli/acting.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
-#include "cli/paths.h"
 #include "index/hashes.h"
 #include "index/query.h"
 #include "partial/partial.h"
@@ -117,10 +117,7 @@ static const char *find_partial_fault(const struct deduping *deduping, size_t op
 		return "--format needs --dry-run";
 	if (!partial_can_print(acting->format))
 		return "--partial needs one of --format=text, json, jsonl, csv and null";
-	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO))
-		return "cannot ask for confirmation: standard input is no terminal; check with "
-		       "--dry-run, then give --yes";
-	return NULL;
+	return acting_question_fault(acting);
 }
 
 /* Sets the filter, in a snapshot of its own. Returns 0 or -errno, logged. */
@@ -146,13 +143,12 @@ static int prepare_filter(struct deduping *deduping, const struct current_index 
 static int confirm(const struct partial *partial)
 {
 	CLEANUP_BYTES struct bytes text = {0};
-	char answer[ANSWER_SIZE] = "", count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char answer[ANSWER_SIZE] = "";
 	int r = bytes_format(&text,
-			     "%s %s of equal blocks, %s. The kernel compares them again first. "
+			     "%s of equal blocks, %s. The kernel compares them again first. "
 			     "--dry-run only prints them. Share them? y: yes, n: no [y/N]",
-			     number_format(count, partial->planned.count),
-			     plural(partial->planned.count, "run", "runs"),
-			     size_format(size, partial->planned.bytes));
+			     counted(partial->planned.count, "run", "runs").text,
+			     size_text(partial->planned.bytes).text);
 
 	if (r < 0 || !bytes_text(&text))
 		return -ENOMEM;
@@ -167,32 +163,25 @@ static int confirm(const struct partial *partial)
 static void print_count(struct output *output, const char *label, const struct partial_count *count,
 			const char *noun, const char *nouns)
 {
-	char number[NUMBER_TEXT_MAX], size[FIGURE_SIZE_MAX];
-
 	if (count->count > 0)
-		figure_print(output, label, "%s %s, %s", number_format(number, count->count),
-			     plural(count->count, noun, nouns), figure_size(size, count->bytes));
+		figure_print(output, label, "%s, %s", counted(count->count, noun, nouns).text,
+			     figure_text(count->bytes).text);
 }
 
 static void print_result(const struct partial *partial, const struct sharing_result *result)
 {
 	CLEANUP_OUTPUT struct output output;
-	char number[NUMBER_TEXT_MAX], size[FIGURE_SIZE_MAX];
-	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	figure_print(&output, "shared", "%s %s, %s", number_format(number, result->shared.count),
-		     plural(result->shared.count, "run", "runs"),
-		     figure_size(size, result->shared.bytes));
+	figure_print(&output, "shared", "%s, %s", counted(result->shared.count, "run", "runs").text,
+		     figure_text(result->shared.bytes).text);
 	print_count(&output, "unchanged", &partial->already, "run was shared already",
 		    "runs were shared already");
 	print_count(&output, "differing", &result->differing, "run", "runs");
 	print_count(&output, "skipped", &result->refused, "run", "runs");
 	print_count(&output, "read", &partial->read, "file", "files");
 	print_count(&output, "known", &partial->known, "unchanged file", "unchanged files");
-	r = output_flush(&output);
-	if (r < 0)
-		log_error("cannot write the result: %s", error_text(r));
+	print_result_end(&output);
 }
 
 /* Notes in the index what can be shared, unless only some of the files were compared. */
@@ -217,7 +206,6 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 {
 	AUTO_FREE const char **shown = shown_paths_find(index);
 	CLEANUP_OUTPUT struct output output;
-	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
@@ -226,11 +214,10 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 		log_error("cannot print the runs to share: %s", error_text(r));
 	note_parts(deduping, partial, index);
 	if (r == 0 && !deduping->acting.selection.common.quiet)
-		log_info("nothing was done; without --dry-run, %s %s of %s would be compared and "
+		log_info("nothing was done; without --dry-run, %s of %s would be compared and "
 			 "shared",
-			 number_format(count, partial->planned.count),
-			 plural(partial->planned.count, "run", "runs"),
-			 size_format(size, partial->planned.bytes));
+			 counted(partial->planned.count, "run", "runs").text,
+			 size_text(partial->planned.bytes).text);
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 
@@ -242,12 +229,8 @@ static enum twinfs_exit share(const struct deduping *deduping, struct partial *p
 
 	if (partial->planned.count > 0 && !deduping->acting.yes)
 		r = confirm(partial);
-	if (r == 0)
-		log_info("nothing was done");
-	if (r <= 0) {
-		log_mark_reported(); /* the refusal of the user needs no further message */
-		return TWINFS_EXIT_FAILED;
-	}
+	if (r <= 0)
+		return acting_explain_refusal(r);
 	if (index_remap_begin(index) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = sharing_run(partial, &result);

@@ -17,6 +17,7 @@
 #include "base/timed_call.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/doctor.h"
 #include "index/mount_point.h"
 #include "view/fuse/features.h"
@@ -125,13 +126,12 @@ static void examine_instances(struct doctor *doctor, uint64_t used)
 {
 	struct inotify_limit limit = inotify_instances_max();
 	bool is_left = used < limit.max;
-	char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
 
 	if (limit.max == UINT64_MAX)
 		return;
 	findings_add(&doctor->findings, is_left ? VERDICT_OK : VERDICT_NOTE, "instances",
 		     "%s of %s inotify instances are in use; a view takes one for each source%s",
-		     number_format(first, used), number_format(second, limit.max),
+		     number_text(used).text, number_text(limit.max).text,
 		     is_left ? "" : ", and without an instance walks the source each minute");
 	if (!is_left)
 		findings_remedy_of_root(&doctor->findings, "sysctl %s=%llu", limit.setting,
@@ -141,7 +141,6 @@ static void examine_instances(struct doctor *doctor, uint64_t used)
 
 static void examine_watches(struct doctor *doctor, uint64_t used)
 {
-	char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
 	bool is_enough;
 
 	doctor->watches = inotify_watches_max();
@@ -152,8 +151,7 @@ static void examine_watches(struct doctor *doctor, uint64_t used)
 	is_enough = doctor->watches_left >= WATCHES_ENOUGH;
 	findings_add(&doctor->findings, is_enough ? VERDICT_OK : VERDICT_NOTE, "watches",
 		     "%s more directories can be watched, of %s",
-		     number_format(first, doctor->watches_left),
-		     number_format(second, doctor->watches.max));
+		     number_text(doctor->watches_left).text, number_text(doctor->watches.max).text);
 	if (!is_enough)
 		findings_remedy_of_root(&doctor->findings, "sysctl %s=%llu",
 					doctor->watches.setting,
@@ -165,12 +163,11 @@ static void examine_events(struct doctor *doctor)
 {
 	struct inotify_limit limit = inotify_events_max();
 	bool is_enough = limit.max >= EVENTS_ENOUGH;
-	char number[NUMBER_TEXT_MAX];
 
 	if (limit.max == UINT64_MAX)
 		return;
 	findings_add(&doctor->findings, is_enough ? VERDICT_OK : VERDICT_NOTE, "events",
-		     "%s changes can wait in the kernel%s", number_format(number, limit.max),
+		     "%s changes can wait in the kernel%s", number_text(limit.max).text,
 		     is_enough ? "" : "; if more occur, the source is walked again");
 	if (!is_enough)
 		findings_remedy_of_root(&doctor->findings, "sysctl %s=%d", limit.setting,

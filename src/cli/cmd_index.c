@@ -11,6 +11,7 @@
 #include "choose/figures.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/known_index.h"
 #include "index/catalog.h"
 #include "row/json_path.h"
@@ -103,7 +104,6 @@ static int print_state(struct output *output, const struct known_index *index)
 
 static int print_text(struct output *output, const struct known_index *index, bool first)
 {
-	char size[SIZE_TEXT_MAX];
 	char date[CLOCK_TEXT_MAX];
 	int r;
 
@@ -116,7 +116,7 @@ static int print_text(struct output *output, const struct known_index *index, bo
 				      : index->of_operands ? "files in"
 							   : "sources",
 				      index->sources.items[i]);
-	figure_print(output, "on disk", "%s", size_format(size, index->bytes));
+	figure_print(output, "on disk", "%s", size_text(index->bytes).text);
 	if (index->last_scan.tv_sec)
 		figure_print(output, "last scan", "%s", clock_format_local(date, index->last_scan));
 	return r < 0 ? r : print_state(output, index);

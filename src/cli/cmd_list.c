@@ -9,9 +9,9 @@
 #include "choose/stays.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
 #include "cli/missing_from.h"
-#include "cli/paths.h"
 #include "cli/selection.h"
 #include "index/query.h"
 #include "scan/source_check.h"
@@ -22,9 +22,6 @@ static int explain_missing(const struct list_request *request, const struct curr
 			   struct catalog_reader *reader, const struct report_summary *summary,
 			   enum twinfs_exit status)
 {
-	char number[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
-
 	if (status != TWINFS_EXIT_COMPLETE)
 		log_warning("the result is incomplete: other files can be missing, too");
 	if (summary->singles == 0 && status == TWINFS_EXIT_COMPLETE)
@@ -32,9 +29,8 @@ static int explain_missing(const struct list_request *request, const struct curr
 				 ? "no selected file is missing"
 				 : "no file is missing");
 	else
-		log_info("%s %s missing, %s", number_format(number, summary->singles),
-			 plural(summary->singles, "file is", "files are"),
-			 figure_size(size, summary->single_bytes));
+		log_info("%s missing, %s", counted(summary->singles, "file is", "files are").text,
+			 figure_text(summary->single_bytes).text);
 	return missing_from_explain(&summary->checked, index->sources, reader);
 }
 
@@ -56,20 +52,17 @@ static int check_folders(struct catalog_reader *reader)
 static void explain_similar(const struct report_summary *summary)
 {
 	const struct similar_bounds *bounds = &summary->bounds;
-	char number[NUMBER_TEXT_MAX];
 
-	log_info("%s %s of similar folders", number_format(number, summary->pairs),
-		 plural(summary->pairs, "pair", "pairs"));
+	log_info("%s of similar folders", counted(summary->pairs, "pair", "pairs").text);
 	if (bounds->common > 0)
-		log_info("%s %s in more than %d folders: pairs of folders that share nothing else "
-			 "can be left out",
-			 number_format(number, bounds->common),
-			 plural(bounds->common, "content is", "contents are"), SIMILAR_DIRS_MAX);
+		log_info("%s in more than %d folders: pairs of folders that share nothing else can "
+			 "be left out",
+			 counted(bounds->common, "content is", "contents are").text,
+			 SIMILAR_DIRS_MAX);
 	if (bounds->deep > 0)
-		log_info("left out %s %s more than %d levels below the source, except as parts "
-			 "of others",
-			 number_format(number, bounds->deep),
-			 plural(bounds->deep, "folder", "folders"), SIMILAR_DEPTH_MAX);
+		log_info("left out %s more than %d levels below the source, except as parts of "
+			 "others",
+			 counted(bounds->deep, "folder", "folders").text, SIMILAR_DEPTH_MAX);
 }
 
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,

@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
+#include "cli/counted.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
 
@@ -50,23 +51,21 @@ static const char *time_text(char text[static 32], struct timespec time)
 
 static void print_count(struct output *output, uint64_t count, const char *what)
 {
-	char text[NUMBER_TEXT_MAX];
-
 	if (count > 0)
-		output_format(output, "  %s %s", number_format(text, count), what);
+		output_format(output, "  %s %s", number_text(count).text, what);
 }
 
 static void print_act_text(struct output *output, const struct logged_act *act)
 {
-	char time[32], files[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char time[32];
 	uint64_t undone = name_counts_sum(&act->undone);
 	char command[40];
 
 	(void)snprintf(command, sizeof(command), "%s%s%s", record_command_text(act->command),
 		       act->undone_act[0] ? " " : "", act->undone_act);
 	output_format(output, "%s  %s  %-15s  %10s %-5s  %10s", act->id, time_text(time, act->time),
-		      command, number_format(files, act->names.files),
-		      plural(act->names.files, "file", "files"), size_format(size, act->bytes));
+		      command, number_text(act->names.files).text,
+		      plural(act->names.files, "file", "files"), size_text(act->bytes).text);
 	print_count(output, act->names.folders, plural(act->names.folders, "folder", "folders"));
 	print_count(output, act->names.others,
 		    plural(act->names.others, "other name", "other names"));

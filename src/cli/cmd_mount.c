@@ -14,6 +14,7 @@
 #include "base/stop.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/known_index.h"
 #include "cli/selection.h"
 #include "index/mount_point.h"
@@ -394,20 +395,18 @@ static int append_folder(struct bytes *text, const char *point, const char *name
 
 static void print_figures(const char *point, const json_t *status)
 {
-	char files[NUMBER_TEXT_MAX], groups[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	uint64_t count = status_file_number(status, "files");
 	uint64_t found = status_file_number(status, "groups");
 
-	(void)number_format(files, count);
 	if (strcmp(status_file_text(status, "state"), "current") != 0)
-		log_info("%s is mounted; comparing its %s %s in the background", quote_path(point),
-			 files, plural(count, "file", "files"));
+		log_info("%s is mounted; comparing its %s in the background", quote_path(point),
+			 counted(count, "file", "files").text);
 	else
-		log_info("%s is mounted: %s %s; removing the redundant copies of %s %s would free "
-			 "up to %s",
-			 quote_path(point), files, plural(count, "file", "files"),
-			 number_format(groups, found), plural(found, "group", "groups"),
-			 size_format(size, status_file_number(status, "reclaimable_bytes")));
+		log_info("%s is mounted: %s; removing the redundant copies of %s would free up to "
+			 "%s",
+			 quote_path(point), counted(count, "file", "files").text,
+			 counted(found, "group", "groups").text,
+			 size_text(status_file_number(status, "reclaimable_bytes")).text);
 }
 
 /* Writes the message to stderr if stderr is a terminal, and neither mount(8) nor --quiet prevents

@@ -23,6 +23,7 @@
 #include "cli/acting.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
 #include "cli/selection.h"
 #include "fleet/attestations.h"
@@ -413,16 +414,14 @@ static int print_row(const struct attested_removal *removal, struct output *outp
 /* Appends how much would go, and who keeps it. */
 static int append_facts(struct bytes *text, const struct attested_removal *removal)
 {
-	char names[NUMBER_TEXT_MAX], files[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
-	int r = bytes_format(text, "%s %s", number_format(files, removal->files),
-			     plural(removal->files, "file", "files"));
+	int r = bytes_format(text, "%s", counted(removal->files, "file", "files").text);
 
 	if (r == 0 && removal->count > removal->files)
-		r = bytes_format(text, " with %s names", number_format(names, removal->count));
+		r = bytes_format(text, " with %s names", number_text(removal->count).text);
 	if (r == 0 && removal->acting->act.kind == ACT_TRASH)
 		r = bytes_append_text(text, ", nothing freed until the trash is emptied");
 	else if (r == 0)
-		r = bytes_format(text, ", %s freed", size_format(size, removal->freed_bytes));
+		r = bytes_format(text, ", %s freed", size_text(removal->freed_bytes).text);
 	return r;
 }
 
@@ -479,11 +478,8 @@ static enum twinfs_exit carry_out(struct attested_removal *removal)
 	enum twinfs_exit done;
 	int r = confirm(removal);
 
-	if (r <= 0) {
-		log_info("nothing was done");
-		log_mark_reported(); /* the refusal of the user needs no further message */
-		return TWINFS_EXIT_FAILED;
-	}
+	if (r <= 0)
+		return acting_explain_refusal(0);
 	done = act_run(removal->acting, &removal->index, &work);
 	refusals_end(&removal->refusals);
 	explain_stays(removal);

@@ -7,6 +7,7 @@
 #include "choose/figures.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
 #include "scan/index_folder.h"
 #include "scan/indexing.h"
@@ -19,27 +20,21 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 
 static void print_left_out(struct output *output, const struct ingest_result *result)
 {
-	char count[NUMBER_TEXT_MAX];
-
 	if (result->not_entered > 0)
-		figure_print(output, "left out", "%s %s of other file systems",
-			     number_format(count, result->not_entered),
-			     plural(result->not_entered, "directory", "directories"));
+		figure_print(output, "left out", "%s of other file systems",
+			     counted(result->not_entered, "directory", "directories").text);
 	if (result->excluded > 0)
-		figure_print(output, "excluded", "%s %s", number_format(count, result->excluded),
-			     plural(result->excluded, "name", "names"));
+		figure_print(output, "excluded", "%s",
+			     counted(result->excluded, "name", "names").text);
 }
 
 static void print_work(struct output *output, const struct ingest *ingest,
 		       const struct indexing_times *times)
 {
 	uint64_t compared = atomic_load(&ingest->progress.compared);
-	char count[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 
-	figure_print(output, "compared", "%s %s now, %s", number_format(count, compared),
-		     plural(compared, "file", "files"),
-		     figure_size(size, atomic_load(&ingest->progress.compared_bytes)));
+	figure_print(output, "compared", "%s now, %s", counted(compared, "file", "files").text,
+		     figure_text(atomic_load(&ingest->progress.compared_bytes)).text);
 	figure_print(output, "time", "%.2f s: names %.2f s, contents %.2f s",
 		     seconds(times->begin_ns, times->end_ns),
 		     seconds(times->begin_ns, times->named_ns),
@@ -59,14 +54,13 @@ static int summarize(struct catalog *catalog, struct report_summary *summary)
 static int print_index(struct output *output, const char *folder, const struct sources *sources,
 		       const struct report_summary *summary)
 {
-	char size[SIZE_TEXT_MAX];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sources->count; i++)
 		r = figure_print_path(output, i == 0 ? "sources" : "", sources->list[i].path);
 	if (r == 0)
 		r = figure_print_path(output, "index", folder);
-	figure_print(output, "on disk", "%s", size_format(size, index_folder_bytes(folder)));
+	figure_print(output, "on disk", "%s", size_text(index_folder_bytes(folder)).text);
 	figures_print(output, summary);
 	return r;
 }

@@ -11,6 +11,7 @@
 #include "choose/figures.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/counted.h"
 #include "index/mount_point.h"
 #include "row/json_path.h"
 #include "scan/status_file.h"
@@ -94,14 +95,12 @@ static void print_redundant(struct output *output, const json_t *status)
 	uint64_t files = status_file_number(status, "redundant_files");
 	uint64_t bytes = status_file_number(status, "redundant_bytes");
 	uint64_t reclaimable = status_file_number(status, "reclaimable_bytes");
-	char number[NUMBER_TEXT_MAX], redundant[SIZE_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 	bool less = reclaimable < bytes;
 
-	figure_print(output, "redundant", "%s %s%s%s; removing %s frees %s",
-		     number_format(number, files), plural(files, "file", "files"), less ? ", " : "",
-		     less ? size_format(redundant, bytes) : "", plural(files, "it", "them"),
-		     figure_size(size, reclaimable));
+	figure_print(output, "redundant", "%s%s%s; removing %s frees %s",
+		     counted(files, "file", "files").text, less ? ", " : "",
+		     less ? size_text(bytes).text : "", plural(files, "it", "them"),
+		     figure_text(reclaimable).text);
 }
 
 /* Prints the groups. */
@@ -111,7 +110,6 @@ static void print_groups(struct output *output, const json_t *status)
 	bool scanning = json_object_get(status, "percent");
 	bool complete = status_file_number(status, "errors") == 0 &&
 			status_file_number(status, "pending") == 0;
-	char number[NUMBER_TEXT_MAX];
 
 	if (groups == 0) {
 		figure_print(output, "groups", "%s",
@@ -120,8 +118,8 @@ static void print_groups(struct output *output, const json_t *status)
 					: "none");
 		return;
 	}
-	figure_print(output, "groups", "%s %s of equal files%s", number_format(number, groups),
-		     plural(groups, "group", "groups"), scanning ? " so far" : "");
+	figure_print(output, "groups", "%s of equal files%s",
+		     counted(groups, "group", "groups").text, scanning ? " so far" : "");
 	print_redundant(output, status);
 }
 
@@ -129,14 +127,13 @@ static void print_groups(struct output *output, const json_t *status)
 static void print_folders(struct output *output, const json_t *status)
 {
 	uint64_t folders = status_file_number(status, "redundant_folders");
-	char number[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 
 	if (folders > 0)
-		figure_print(output, "folders", "%s %s: %s", number_format(number, folders),
-			     plural(folders, "folder is a whole copy", "folders are whole copies"),
-			     figure_size(size,
-					 status_file_number(status, "redundant_folder_bytes")));
+		figure_print(output, "folders", "%s: %s",
+			     counted(folders, "folder is a whole copy", "folders are whole copies")
+				     .text,
+			     figure_text(status_file_number(status, "redundant_folder_bytes"))
+				     .text);
 }
 
 /* Prints what the last dry run of `dedupe --partial` found. */
@@ -144,26 +141,23 @@ static void print_equal_parts(struct output *output, const json_t *status)
 {
 	const json_t *parts = json_object_get(status, "equal_parts");
 	uint64_t runs = status_file_number(parts, "runs");
-	char number[NUMBER_TEXT_MAX], size[FIGURE_SIZE_MAX];
 
 	if (runs > 0)
 		figure_print(output, "equal parts",
-			     "%s %s of different files, %s; found %s by 'dedupe --partial'",
-			     number_format(number, runs), plural(runs, "run", "runs"),
-			     figure_size(size, status_file_number(parts, "bytes")),
+			     "%s of different files, %s; found %s by 'dedupe --partial'",
+			     counted(runs, "run", "runs").text,
+			     figure_text(status_file_number(parts, "bytes")).text,
 			     status_file_text(parts, "time"));
 }
 
 static void print_files(struct output *output, const json_t *status)
 {
 	uint64_t directories = status_file_number(status, "directories");
-	char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 
-	figure_print(output, "files", "%s in %s %s, %s",
-		     number_format(first, status_file_number(status, "files")),
-		     number_format(second, directories), plural(directories, "folder", "folders"),
-		     figure_size(size, status_file_number(status, "bytes")));
+	figure_print(output, "files", "%s in %s, %s",
+		     number_text(status_file_number(status, "files")).text,
+		     counted(directories, "folder", "folders").text,
+		     figure_text(status_file_number(status, "bytes")).text);
 }
 
 /* Prints what the view does not know. */
@@ -172,25 +166,21 @@ static void print_gaps(struct output *output, const json_t *status)
 	uint64_t left_out = status_file_number(status, "left_out_file_systems");
 	uint64_t errors = status_file_number(status, "errors");
 	uint64_t pending = status_file_number(status, "pending");
-	char number[NUMBER_TEXT_MAX];
 
 	if (errors == 0)
 		figure_print(output, "unreadable", "none");
 	else
-		figure_print(output, "unreadable", "%s %s; see .twinfs/errors in the view",
-			     number_format(number, errors),
-			     plural(errors, "file or folder", "files or folders"));
+		figure_print(output, "unreadable", "%s; see .twinfs/errors in the view",
+			     counted(errors, "file or folder", "files or folders").text);
 	if (left_out > 0)
 		figure_print(output, "left out",
-			     "%s %s below the sources; 'twinfs list --summary' names %s, and "
+			     "%s below the sources; 'twinfs list --summary' names %s, and "
 			     "--cross-file-systems of mount includes %s",
-			     number_format(number, left_out),
-			     plural(left_out, "file system", "file systems"),
+			     counted(left_out, "file system", "file systems").text,
 			     plural(left_out, "it", "them"), plural(left_out, "it", "them"));
 	if (pending > 0)
-		figure_print(output, "pending", "%s %s to be compared; see .twinfs/pending",
-			     number_format(number, pending),
-			     plural(pending, "file waits", "files wait"));
+		figure_print(output, "pending", "%s to be compared; see .twinfs/pending",
+			     counted(pending, "file waits", "files wait").text);
 }
 
 /* What a member of a source means for its files. */
@@ -239,15 +229,13 @@ static int print_unwatched(struct output *output, const json_t *status, bool ver
 {
 	uint64_t unwatched = status_file_number(status, "unwatched");
 	CLEANUP_BYTES struct bytes remedy = {0};
-	char number[NUMBER_TEXT_MAX];
 
 	if (unwatched == 0)
 		return 0;
 	if (status_words_watch_remedy(status, verbose, &remedy) < 0 || !bytes_text(&remedy))
 		return -ENOMEM;
-	figure_print(output, "unwatched", "%s %s at intervals instead of watched",
-		     number_format(number, unwatched),
-		     plural(unwatched, "folder is walked", "folders are walked"));
+	figure_print(output, "unwatched", "%s at intervals instead of watched",
+		     counted(unwatched, "folder is walked", "folders are walked").text);
 	if (remedy.length > 0)
 		figure_print(output, "to do", "%s", bytes_text(&remedy));
 	return 0;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "act/act_log.h"
+#include "act/journal.h"
+#include "act/recovery.h"
 #include "act/undo.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -15,10 +19,13 @@
 #include "choose/figures.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
+#include "cli/common_options.h"
+#include "cli/counted.h"
 #include "index/catalog.h"
 #include "index/paths.h"
 #include "index/query.h"
 #include "index/scan.h"
+#include "scan/index_folder.h"
 
 /* ---- content search ------------------------------------------------------------------------- */
 
@@ -219,15 +226,13 @@ static int list_paths(struct content_search *search, const struct record *record
 
 static void explain_limit(struct content_search *search, const struct record *record)
 {
-	char count[NUMBER_TEXT_MAX];
-
 	if (!search->is_limited || search->is_explained)
 		return;
 	search->is_explained = true;
 	log_warning("the content of %s was searched in %s files only, and others have its size; if "
 		    "you know a file with this content, put a copy of it at %s and run 'twinfs "
 		    "undo' again",
-		    quote_path(record->path), number_format(count, search->paths.count),
+		    quote_path(record->path), number_text(search->paths.count).text,
 		    quote_path(record->kept ? record->kept : record->path));
 }
 
@@ -350,12 +355,11 @@ static void report_file(void *context, const struct record *record,
 static void report_split(void *context, const char *path, uint64_t missing)
 {
 	struct undo_run *undoing = context;
-	char count[NUMBER_TEXT_MAX];
 
 	undoing->changed++;
 	log_warning("brought back %s as another file than %s of its hard links, which %s not known "
 		    "or not back",
-		    quote_path(path), number_format(count, missing), plural(missing, "is", "are"));
+		    quote_path(path), number_text(missing).text, plural(missing, "is", "are"));
 }
 
 static void print_counts(struct output *output, const char *label, const struct name_counts *counts)
@@ -369,7 +373,6 @@ static void print_counts(struct output *output, const char *label, const struct 
 static void print_result(const struct undo_run *undoing)
 {
 	CLEANUP_OUTPUT struct output output;
-	int r;
 
 	output_init(&output, STDOUT_FILENO);
 	print_counts(&output, "brought back", &undoing->done);
@@ -377,9 +380,7 @@ static void print_result(const struct undo_run *undoing)
 		print_counts(&output, "there already", &undoing->already);
 	if (name_counts_sum(&undoing->refused) > 0)
 		print_counts(&output, "not back", &undoing->refused);
-	r = output_flush(&output);
-	if (r < 0)
-		log_error("cannot write the result: %s", error_text(r));
+	print_result_end(&output);
 }
 
 static int find_content(void *context, const struct record *record,
@@ -463,12 +464,20 @@ static struct name_counts left_of(const struct logged_act *act)
 				    less(act->names.others, act->undone.others)};
 }
 
+/* Reads the answer to a question. */
+static bool answers_yes(void)
+{
+	char answer[8] = "";
+
+	if (!fgets(answer, sizeof(answer), stdin))
+		(void)fputc('\n', stderr);
+	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
 static bool confirm(const struct undo_request *request, const struct logged_act *act, bool later)
 {
 	const struct name_counts left = left_of(act);
 	CLEANUP_BYTES struct bytes counts = {0};
-	char size[SIZE_TEXT_MAX];
-	char answer[8] = "";
 
 	if (request->yes)
 		return true;
@@ -477,10 +486,8 @@ static bool confirm(const struct undo_request *request, const struct logged_act 
 	(void)fprintf(stderr, "%sAct %s, %s: bring back %s, %s? [y/N] ",
 		      later ? "A later act is in no log. " : "", act->id,
 		      record_command_text(act->command), bytes_text(&counts),
-		      size_format(size, act->bytes));
-	if (!fgets(answer, sizeof(answer), stdin))
-		(void)fputc('\n', stderr);
-	return answer[0] == 'y' || answer[0] == 'Y';
+		      size_text(act->bytes).text);
+	return answers_yes();
 }
 
 static void explain_failure(const struct logged_act *act, int result)
@@ -532,7 +539,7 @@ static enum twinfs_exit whole(const struct act_logs *logs, enum twinfs_exit stat
 	return status == TWINFS_EXIT_COMPLETE && logs->incomplete ? TWINFS_EXIT_INCOMPLETE : status;
 }
 
-static const char *find_fault(const void *context, char *const *operands, size_t count)
+static const char *find_undo_fault(const void *context, char *const *operands, size_t count)
 {
 	const struct undo_request *request = context;
 
@@ -544,7 +551,7 @@ static const char *find_fault(const void *context, char *const *operands, size_t
 			 "'twinfs log', then give --yes";
 }
 
-static enum twinfs_exit run(void *context, char **operands, size_t count)
+static enum twinfs_exit run_undo(void *context, char **operands, size_t count)
 {
 	const struct undo_request *request = context;
 	CLEANUP_ACT_LOGS struct act_logs logs = {.count = 0};
@@ -579,6 +586,168 @@ const struct command undo_command = {
 	.settings_bytes = sizeof(struct undo_request),
 	.operands_max = 1,
 	.excess_operand = "more than one ACT given",
-	.find_fault = find_fault,
-	.run = run,
+	.find_fault = find_undo_fault,
+	.run = run_undo,
+};
+
+/* ---- recover --------------------------------------------------------------------------------- */
+
+struct recover_request {
+	struct common_settings common;
+	bool gives_up;
+	bool yes;
+};
+
+static const struct option_spec recover_options[] = {
+	{.heading = "Acting"},
+	{
+		.name = "give-up",
+		.help = "end the interrupted acts that wait for a disk or file that will not "
+			"return; names each file that they possibly left elsewhere",
+		.at = offsetof(struct recover_request, gives_up),
+	},
+	{
+		.name = "yes",
+		.letter = 'y',
+		.help = "with --give-up: do not ask; required if standard input is no terminal",
+		.at = offsetof(struct recover_request, yes),
+	},
+	{0},
+};
+
+/* The sum of the results of all indexes. */
+struct recovered {
+	uint64_t files;
+	uint64_t completed;
+	uint64_t left;
+	uint64_t given_up;
+	uint64_t incomplete;
+	bool had_intents;
+	bool failed;
+};
+
+static void recover(const char *folder, const struct recovery_wish *wish,
+		    struct recovered *recovered)
+{
+	struct recovery undone;
+	int r = act_logs_recover(folder, wish, &undone);
+
+	recovered->files += undone.files;
+	recovered->completed += undone.completed;
+	recovered->had_intents |= undone.had_intents;
+	recovered->left += undone.left;
+	recovered->given_up += undone.given_up;
+	recovered->incomplete += undone.incomplete;
+	recovered->failed |= r < 0 && r != -EWOULDBLOCK;
+}
+
+static void recover_all(const struct text_list *folders, const struct recovery_wish *wish,
+			struct recovered *recovered)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		recover(folders->items[i], wish, recovered);
+}
+
+/* Names what an intent possibly left behind. */
+static bool name_left(void *context, const struct intent *intent)
+{
+	AUTO_FREE char *other = recovery_other_path(intent);
+	CLEANUP_BYTES struct bytes path = {0};
+
+	(void)context;
+	if (!other || bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 ||
+	    !bytes_text(&path))
+		return false;
+	log_info("%s: possibly it is %s, if the disk returns%s%s", quote_path(bytes_text(&path)),
+		 quote_path(other), intent->saved ? "; its bytes were saved in " : "",
+		 intent->saved ? quote_path(intent->saved) : "");
+	return false;
+}
+
+static bool give_up(void *context, const struct intent *intent)
+{
+	(void)context;
+	(void)intent;
+	return true;
+}
+
+static bool confirm_giving_up(const struct recover_request *request, uint64_t left)
+{
+	if (request->yes)
+		return true;
+	(void)fprintf(stderr, "Give up the interrupted acts on %s, named above? [y/N] ",
+		      counted(left, "file", "files").text);
+	return answers_yes();
+}
+
+static enum twinfs_exit report(const struct recovered *recovered)
+{
+	if (recovered->failed)
+		return TWINFS_EXIT_FAILED;
+	if (recovered->given_up > 0)
+		log_info("gave up %s; 'twinfs log' lists them as interrupted",
+			 counted(recovered->given_up, "file", "files").text);
+	if (recovered->completed > 0)
+		log_info("completed the act on %s",
+			 counted(recovered->completed, "name", "names").text);
+	if (recovered->files > 0 || recovered->left > 0)
+		log_info("restored %s%s", counted(recovered->files, "file", "files").text,
+			 recovered->left > 0 ? "; the rest must wait for the next recovery" : "");
+	else if (recovered->given_up + recovered->completed + recovered->incomplete == 0)
+		log_info(recovered->had_intents ? "an interrupted act left nothing to restore"
+						: "no act was interrupted");
+	return recovered->left + recovered->incomplete > 0 ? TWINFS_EXIT_INCOMPLETE
+							   : TWINFS_EXIT_COMPLETE;
+}
+
+static const char *find_recover_fault(const void *context, char *const *operands, size_t count)
+{
+	const struct recover_request *request = context;
+
+	(void)operands;
+	(void)count;
+	if (request->yes && !request->gives_up)
+		return "--yes is only possible with --give-up";
+	if (request->gives_up && !request->yes && !isatty(STDIN_FILENO))
+		return "cannot ask for confirmation: standard input is no terminal; check with "
+		       "'twinfs recover', then give --yes";
+	return NULL;
+}
+
+static enum twinfs_exit run_recover(void *context, char **operands, size_t count)
+{
+	static const struct recovery_wish naming = {.give_up = name_left};
+	static const struct recovery_wish giving_up = {.give_up = give_up, .is_quiet = true};
+	CLEANUP_TEXT_LIST struct text_list folders = {0};
+	const struct recover_request *request = context;
+	struct recovered recovered = {0};
+
+	(void)operands;
+	(void)count;
+	if (index_folders_chosen(request->common.index.folder, &folders) < 0)
+		return TWINFS_EXIT_FAILED;
+	recover_all(&folders, request->gives_up ? &naming : NULL, &recovered);
+	if (!request->gives_up || recovered.left == 0)
+		return report(&recovered);
+	if (!confirm_giving_up(request, recovered.left)) {
+		log_info("nothing was given up");
+		return TWINFS_EXIT_INCOMPLETE;
+	}
+	recovered.left = 0;
+	recover_all(&folders, &giving_up, &recovered);
+	return report(&recovered);
+}
+
+const struct command recover_command = {
+	.options = {.command = "twinfs recover",
+		    .summary = "Restores the names of files whose act (remove, move, link or "
+			       "dedupe) was interrupted by a power failure or a signal. scan, "
+			       "mount, log, undo and the acts also do this when they start. "
+			       "recover does only this, for all indexes or for the one given with "
+			       "--index.",
+		    .options = {recover_options, one_index_option, version_option}},
+	.settings_bytes = sizeof(struct recover_request),
+	.excess_operand = "no operands expected",
+	.find_fault = find_recover_fault,
+	.run = run_recover,
 };

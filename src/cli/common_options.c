@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "base/output.h"
 #include "base/path.h"
 
 /* ---- globs ---------------------------------------------------------------------------------- */
@@ -349,6 +350,14 @@ int usage_check(const struct option_table *table, const char *fault)
 		return 0;
 	options_complain(table, "%s", fault);
 	return -EINVAL;
+}
+
+void print_result_end(struct output *output)
+{
+	int r = output_flush(output);
+
+	if (r < 0)
+		log_error("cannot write the result: %s", error_text(r));
 }
 
 enum twinfs_exit options_exit(int result)

@@ -18,6 +18,8 @@
 #include "scan/indexing.h"
 #include "twinfs/exit.h"
 
+struct output;
+
 struct common_settings {
 	struct index_settings index;
 	bool json; /* --format */
@@ -60,6 +62,9 @@ const char *find_source_fault(const struct index_settings *settings, size_t oper
 /* If fault is NULL, returns 0. If not, logs it as what is wrong with the command line, and returns
  * -EINVAL. */
 MUST_CHECK int usage_check(const struct option_table *table, const char *fault);
+
+/* Writes the output of a command after its work. Logs a failure. */
+void print_result_end(struct output *output);
 
 /* Converts a result that is not 0 of options_parse() or usage_check() to an exit status. */
 enum twinfs_exit options_exit(int result);

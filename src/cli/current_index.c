@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/output.h"
 #include "base/path.h"
 #include "base/stop.h"
+#include "cli/counted.h"
 #include "cli/known_index.h"
 #include "index/mount_table.h"
 #include "index/operands.h"
@@ -239,16 +241,14 @@ static void report_unfinished(const struct current_index *index, const char *mou
 static void report_waiting(const char *mount_point)
 {
 	json_auto_t *status = NULL;
-	char count[NUMBER_TEXT_MAX];
 	uint64_t pending;
 
 	if (terminal_width(STDERR_FILENO) == 0 || status_file_read(mount_point, &status) < 0)
 		return;
 	pending = status_file_number(status, "pending");
 	if (pending > 0 && strcmp(status_file_text(status, "state"), "comparing") == 0)
-		log_info("waiting for the view at %s, which has to compare %s %s",
-			 quote_path(mount_point), number_format(count, pending),
-			 plural(pending, "file", "files"));
+		log_info("waiting for the view at %s, which has to compare %s",
+			 quote_path(mount_point), counted(pending, "file", "files").text);
 }
 
 /* Sets lacks_moved. The first call logs it. Returns 0 or -errno. */
@@ -831,17 +831,27 @@ static int print_through_spool(const struct index_printer *printer, struct curre
 	return r < 0 ? r : spool_copy(spool, STDOUT_FILENO);
 }
 
+void index_explain_failure(int result, const char *format, ...)
+{
+	char what[128];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	if (result == -EUCLEAN)
+		log_error("cannot %s: the index is damaged; run 'twinfs scan' to rebuild it", what);
+	else if (result != -EINTR && result != -EXDEV)
+		log_error("cannot %s: %s", what, error_text(result));
+}
+
 /* Logs a failure. A closed pipe and an interrupt are not logged. */
 static void explain(const struct index_printer *printer, int result)
 {
 	if (result == -EPIPE)
 		log_mark_reported(); /* the reader closed the pipe on purpose */
-	else if (result == -EUCLEAN)
-		log_error("cannot print the %s: the index is damaged; run 'twinfs scan' to rebuild "
-			  "it",
-			  printer->noun);
-	else if (result != -EINTR && result != -EXDEV)
-		log_error("cannot print the %s: %s", printer->noun, error_text(result));
+	else
+		index_explain_failure(result, "print the %s", printer->noun);
 }
 
 enum twinfs_exit index_print(const struct index_printer *printer, struct current_index *index)

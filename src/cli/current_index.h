@@ -163,4 +163,8 @@ enum twinfs_exit index_print(const struct index_printer *printer, struct current
 enum twinfs_exit index_print_to(const struct index_printer *printer, struct current_index *index,
 				int fd);
 
+/* Logs what the command cannot do with the index, and how to mend it if it is damaged. Logs nothing
+ * for -EINTR and -EXDEV. format: "print the list". */
+void index_explain_failure(int result, const char *format, ...) PRINTF_LIKE(2, 3);
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/path.h"
+#include "cli/counted.h"
 #include "cli/doctor.h"
 #include "cli/known_index.h"
 #include "index/mount_point.h"
@@ -187,14 +188,13 @@ static bool add_capable(struct findings *findings, int fd, const struct mountinf
 static void add_nodatacow(struct findings *findings, const struct census *census)
 {
 	AUTO_FREE char *first = findings_path_below(findings, census->nodatacow.first);
-	char number[NUMBER_TEXT_MAX];
 
 	if (!first)
 		return;
 	findings_add(findings, VERDICT_NOTE, "nodatacow",
 		     "%s of its directories %s nodatacow (chattr +C), such as %s: files created "
 		     "there cannot share blocks with files created elsewhere",
-		     number_format(number, census->nodatacow.count),
+		     number_text(census->nodatacow.count).text,
 		     plural(census->nodatacow.count, "is", "are"), quote_path(first));
 	findings_remedy(findings, "if they should, run chattr -C DIRECTORY, and replace each file "
 				  "there by a copy of it");
@@ -304,7 +304,6 @@ static void examine_mounts(struct doctor *doctor, const char *path, const struct
 
 static void examine_subvolumes(struct doctor *doctor, const struct census_places *subvolumes)
 {
-	char number[NUMBER_TEXT_MAX];
 	AUTO_FREE char *first = NULL;
 
 	if (subvolumes->count == 0)
@@ -313,9 +312,8 @@ static void examine_subvolumes(struct doctor *doctor, const struct census_places
 	if (!first)
 		return;
 	findings_add(&doctor->findings, VERDICT_NOTE, "subvolumes",
-		     "%s %s in the source, such as %s, will not be entered",
-		     number_format(number, subvolumes->count),
-		     plural(subvolumes->count, "subvolume", "subvolumes"), quote_path(first));
+		     "%s in the source, such as %s, will not be entered",
+		     counted(subvolumes->count, "subvolume", "subvolumes").text, quote_path(first));
 	findings_remedy(&doctor->findings, "to include them, use --cross-file-systems");
 }
 
@@ -332,15 +330,12 @@ static bool can_use_fanotify(int fd)
 static void add_size(struct doctor *doctor, const struct census *census, enum verdict verdict,
 		     const char *consequence)
 {
-	char files[NUMBER_TEXT_MAX], directories[NUMBER_TEXT_MAX], left[NUMBER_TEXT_MAX];
-
-	findings_add(&doctor->findings, verdict, "size", "%s%s %s in %s %s%s%s%s",
-		     census->complete ? "" : "more than ", number_format(files, census->files),
-		     plural(census->files, "file", "files"),
-		     number_format(directories, census->directories),
-		     plural(census->directories, "directory", "directories"),
+	findings_add(&doctor->findings, verdict, "size", "%s%s in %s%s%s%s",
+		     census->complete ? "" : "more than ",
+		     counted(census->files, "file", "files").text,
+		     counted(census->directories, "directory", "directories").text,
 		     consequence ? ", and no more than " : "",
-		     consequence ? number_format(left, doctor->watches_left) : "",
+		     consequence ? number_text(doctor->watches_left).text : "",
 		     consequence ? consequence : "");
 }
 
@@ -371,12 +366,10 @@ static void examine_watches(struct doctor *doctor, const struct census *census, 
 
 static void examine_owners(struct doctor *doctor, const struct census *census)
 {
-	char number[NUMBER_TEXT_MAX];
-
 	if (census->unreadable > 0) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "readable",
 			     "%s of its directories cannot be listed by this user",
-			     number_format(number, census->unreadable));
+			     number_text(census->unreadable).text);
 		findings_remedy(&doctor->findings, "run twinfs as a user with permission, or "
 						   "--exclude them");
 	}
@@ -525,15 +518,13 @@ static void examine_index_filesystem(struct doctor *doctor, int fd)
 static void examine_room(struct doctor *doctor, int fd)
 {
 	uint64_t needed = BYTES_MIN + doctor->files * BYTES_PER_FILE, left;
-	char first[SIZE_TEXT_MAX], second[SIZE_TEXT_MAX];
 	struct statvfs figures;
 
 	if (fstatvfs(fd, &figures) < 0)
 		return;
 	left = (uint64_t)figures.f_bavail * figures.f_frsize;
 	findings_add(&doctor->findings, left < needed ? VERDICT_PROBLEM : VERDICT_OK, "room",
-		     "%s free, about %s needed", size_format(first, left),
-		     size_format(second, needed));
+		     "%s free, about %s needed", size_text(left).text, size_text(needed).text);
 	if (left < needed)
 		findings_remedy(&doctor->findings,
 				"free space, or name a folder on a larger disk: --index=DIR");

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/path.h"
+#include "cli/counted.h"
 #include "cli/current_index.h"
 #include "cli/known_index.h"
 #include "index/mount_table.h"
@@ -441,7 +442,6 @@ static int explain_distrusted(const struct missing_tally *tally, const struct so
 			      struct catalog_reader *reader)
 {
 	CLEANUP_BYTES struct bytes path = {0};
-	char number[NUMBER_TEXT_MAX];
 	int r;
 
 	if (tally->distrusted == 0)
@@ -451,7 +451,7 @@ static int explain_distrusted(const struct missing_tally *tally, const struct so
 		log_warning("%s of these %s elsewhere only as files of a network or FUSE file "
 			    "system that are possibly the same files, such as %s; compare them on "
 			    "the host that has them",
-			    number_format(number, tally->distrusted),
+			    number_text(tally->distrusted).text,
 			    plural(tally->distrusted, "is", "are"),
 			    quote_bytes((const char *)path.data, path.length));
 	return r;
@@ -460,7 +460,6 @@ static int explain_distrusted(const struct missing_tally *tally, const struct so
 int missing_from_explain(const struct missing_tally *tally, const struct sources *sources,
 			 struct catalog_reader *reader)
 {
-	char number[NUMBER_TEXT_MAX];
 	int r = explain_distrusted(tally, sources, reader);
 
 	for (enum emptied_place place = PLACE_SNAPSHOT; r == 0 && place < EMPTIED_PLACES; place++) {
@@ -472,7 +471,7 @@ int missing_from_explain(const struct missing_tally *tally, const struct sources
 		if (r == 0)
 			log_info("%s of these %s elsewhere only %s, such as %s; that does not "
 				 "count, as %s",
-				 number_format(number, tally->emptied[place]),
+				 number_text(tally->emptied[place]).text,
 				 plural(tally->emptied[place], "is", "are"),
 				 emptied_place_text(place),
 				 quote_bytes((const char *)path.data, path.length),
@@ -484,7 +483,6 @@ int missing_from_explain(const struct missing_tally *tally, const struct sources
 int missing_from_check(const struct missing_folders *folders, const struct current_index *index,
 		       struct catalog_reader *reader, enum twinfs_exit *status)
 {
-	char number[NUMBER_TEXT_MAX];
 	const char *folder = NULL;
 	uint64_t count = 0;
 	int r = missing_check(folders, reader, index->sources, &folder);
@@ -498,10 +496,9 @@ int missing_from_check(const struct missing_folders *folders, const struct curre
 	if (r < 0 || count == 0)
 		return r;
 	*status = TWINFS_EXIT_INCOMPLETE;
-	log_warning("the result is incomplete: %s %s on other file systems; "
-		    "--cross-file-systems includes %s",
-		    number_format(number, count), plural(count, "folder is", "folders are"),
-		    plural(count, "it", "them"));
+	log_warning("the result is incomplete: %s on other file systems; --cross-file-systems "
+		    "includes %s",
+		    counted(count, "folder is", "folders are").text, plural(count, "it", "them"));
 	return 0;
 }
 
