@@ -101,6 +101,13 @@ uint8_t *varint_put(uint8_t *out, uint64_t number)
 	return out;
 }
 
+int bytes_append_number(struct bytes *bytes, uint64_t number)
+{
+	uint8_t encoded[VARINT_MAX_BYTES];
+
+	return bytes_append(bytes, encoded, (size_t)(varint_put(encoded, number) - encoded));
+}
+
 bool varint_get_last(const uint8_t **in, const uint8_t *end, uint64_t *number)
 {
 	const uint8_t *at = *in;

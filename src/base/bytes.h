@@ -54,6 +54,9 @@ const char *bytes_text(struct bytes *bytes);
 /* Encodes number at out, which needs room for VARINT_MAX_BYTES. Returns the end. */
 uint8_t *varint_put(uint8_t *out, uint64_t number);
 
+/* Appends an encoded number. Returns 0 or -ENOMEM. */
+MUST_CHECK int bytes_append_number(struct bytes *bytes, uint64_t number);
+
 /* Decodes a number from [*in, end) and advances *in. Returns false if there is no complete
  * number. */
 MUST_CHECK static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number);

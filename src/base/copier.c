@@ -178,9 +178,8 @@ static int pass_through(struct copier *copier, struct copy_source *reading, int 
 int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash)
 {
 	struct copy_source reading;
-	int r;
+	int r = begin(copier, from, &reading);
 
-	r = begin(copier, from, &reading);
 	if (r == 0)
 		r = pass_through(copier, &reading, to, hash);
 	/* the file can end with a hole */

@@ -213,12 +213,11 @@ static int open_piecewise(int directory, const char *path, int flags, bool cross
 
 	for (;;) {
 		split = next_split(path, by_component);
-		if (split) {
+		if (split)
 			next = open_parent(at, path, (size_t)(split - path), cross_mounts,
 					   by_component);
-		} else {
+		else
 			next = open_piece(at, path, flags, cross_mounts, by_component);
-		}
 		if (at != directory)
 			close(at);
 		if (next < 0 || !split)
@@ -248,7 +247,6 @@ int open_beneath_for_reading(int directory, const char *path, int flags, bool cr
 
 	flags |= O_RDONLY | O_NONBLOCK | O_NOCTTY;
 	fd = open_beneath(directory, path, flags | O_NOATIME, cross_mounts);
-
 	if (fd == -EPERM) /* not the owner */
 		fd = open_beneath(directory, path, flags, cross_mounts);
 	return fd;

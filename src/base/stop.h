@@ -3,8 +3,7 @@
 #define BASE_STOP_H
 
 /* The stop flag, and the signals that set it. All long work of this process stops when the flag is
- * set. Any thread, and signal handlers.
- */
+ * set. Any thread, and signal handlers. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,8 +33,7 @@ static inline bool cancellation_is_requested(const struct cancellation *cancella
 /* ---- signals ----------------------------------------------------------------------- */
 
 /* SIGINT, SIGTERM and SIGHUP in commands that end by themselves. In a daemon, view/fuse/session.c
- * handles these signals.
- */
+ * handles these signals. */
 
 /* How long a process that was interrupted can wait for a file system that does not answer. */
 #define INTERRUPT_GRACE_S 10

@@ -239,21 +239,14 @@ static int consider_single(struct selection *selection, uint64_t file, uint64_t 
 
 /* ---- in another order than that of the index ---------------------------------------------- */
 
-static int put_number(struct bytes *key, uint64_t number)
-{
-	uint8_t encoded[VARINT_MAX_BYTES];
-
-	return bytes_append(key, encoded, (size_t)(varint_put(encoded, number) - encoded));
-}
-
 /* Makes a key of two numbers. Larger numbers sort first. */
 static int make_number_key(struct bytes *key, uint64_t first, uint64_t second)
 {
 	int r;
 
 	key->length = 0;
-	r = put_number(key, ~first);
-	return r < 0 ? r : put_number(key, ~second);
+	r = bytes_append_number(key, ~first);
+	return r < 0 ? r : bytes_append_number(key, ~second);
 }
 
 /* Makes a key of the path of the first of the current names. */
@@ -265,7 +258,7 @@ static int make_path_key(struct selection *selection)
 	selection->key.length = 0;
 	if (copies->count == 0)
 		return 0;
-	r = put_number(&selection->key, copies->list[0].source);
+	r = bytes_append_number(&selection->key, copies->list[0].source);
 	if (r < 0)
 		return r;
 	return bytes_append_text(&selection->key, copy_path(copies, &copies->list[0]));

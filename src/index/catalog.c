@@ -86,7 +86,7 @@ static int forget_body(struct catalog_writer *w, void *context)
 	return catalog_forget_contents(w, portion->files, portion->count);
 }
 
-static int store_since(int folder_fd, struct lost_portion *portion)
+static int store_since(const struct catalog *catalog, struct lost_portion *portion)
 {
 	char text[BOOT_ID_MAX];
 
@@ -94,7 +94,7 @@ static int store_since(int folder_fd, struct lost_portion *portion)
 		return 0;
 	(void)snprintf(text, sizeof(text), SINCE_FORMAT PRId64, portion->since);
 	portion->since_is_stored = true;
-	return index_file_replace(folder_fd, TWINFS_INDEX_BOOT, text);
+	return index_file_replace(catalog->folder_fd, TWINFS_INDEX_BOOT, text);
 }
 
 /* Finds the time that a killed start stored, or else that of the last commit. */
@@ -112,7 +112,7 @@ static int find_since(struct catalog *catalog, const char *boot_text, struct los
 	return r == -ENOENT ? 0 : r; /* a new index */
 }
 
-static int forget(struct catalog *catalog, int folder_fd, struct lost_portion *portion)
+static int forget(struct catalog *catalog, struct lost_portion *portion)
 {
 	AUTO_FREE uint64_t *files = malloc(PORTION * sizeof(*files));
 	int found, r;
@@ -124,7 +124,7 @@ static int forget(struct catalog *catalog, int folder_fd, struct lost_portion *p
 		found = find(catalog, portion);
 		r = found < 0 && found != -ENOENT ? found : 0;
 		if (r == 0 && portion->count > 0)
-			r = store_since(folder_fd, portion);
+			r = store_since(catalog, portion);
 		if (r == 0 && portion->count > 0)
 			r = catalog_write(catalog, forget_body, portion);
 	} while (r == 0 && found == 0);
@@ -149,25 +149,22 @@ int catalog_lost_since(struct catalog *catalog, int64_t *since)
 
 /* Makes the contents of files that changed shortly before the last commit unknown, if the index was
  * last opened for writing before this boot. Then records this boot. Returns 0 or -errno. */
-static int lost_writes_forget(struct catalog *catalog, int folder_fd)
+static int lost_writes_forget(struct catalog *catalog)
 {
-	AUTO_FREE struct lost_portion *portion = NULL;
 	char text[BOOT_ID_MAX], boot[BOOT_ID_MAX];
-	int r = index_file_read(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text));
+	struct lost_portion portion = {0};
+	int r = index_file_read(catalog->folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text));
 
 	if (r < 0)
 		text[0] = '\0';
 	if (text[0] && strcmp(text, boot_id(boot)) == 0)
 		return 0;
-	portion = calloc(1, sizeof(*portion));
-	if (!portion)
-		return -ENOMEM;
-	r = find_since(catalog, text, portion);
+	r = find_since(catalog, text, &portion);
 	if (r == 0)
-		r = forget(catalog, folder_fd, portion);
+		r = forget(catalog, &portion);
 	if (r == -EUCLEAN)
 		return 0; /* the next reader of the record handles the damage */
-	return r < 0 ? r : index_file_replace(folder_fd, TWINFS_INDEX_BOOT, boot_id(boot));
+	return r < 0 ? r : index_file_replace(catalog->folder_fd, TWINFS_INDEX_BOOT, boot_id(boot));
 }
 
 /* ---- catalog -------------------------------------------------------------------------------- */
@@ -457,7 +454,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 	if (r == 0)
 		r = catalog_update_places(catalog);
 	if (r == 0)
-		r = lost_writes_forget(catalog, catalog->folder_fd);
+		r = lost_writes_forget(catalog);
 	if (r == 0 && options->beside)
 		r = filesystems_copy(&catalog->filesystems, &options->beside->filesystems);
 	return r;

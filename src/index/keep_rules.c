@@ -53,13 +53,6 @@ bool keep_rules_use_paths(const struct keep_rules *rules)
 
 /* ---- encoding: number of rules, what each is by; the text; globs, globs for the sources ------ */
 
-static int put_number(struct bytes *encoded, uint64_t number)
-{
-	uint8_t varint[VARINT_MAX_BYTES];
-
-	return bytes_append(encoded, varint, (size_t)(varint_put(varint, number) - varint));
-}
-
 static int put_texts(struct bytes *encoded, const struct text_list *texts)
 {
 	int r = 0;
@@ -71,10 +64,10 @@ static int put_texts(struct bytes *encoded, const struct text_list *texts)
 
 int keep_rules_encode(const struct keep_rules *rules, struct bytes *encoded)
 {
-	int r = put_number(encoded, rules->count);
+	int r = bytes_append_number(encoded, rules->count);
 
 	for (size_t i = 0; r == 0 && i < rules->count; i++)
-		r = put_number(encoded, rules->list[i].by);
+		r = bytes_append_number(encoded, rules->list[i].by);
 	if (r == 0 && rules->text.length > 0)
 		r = bytes_append(encoded, rules->text.data, rules->text.length);
 	if (r == 0)

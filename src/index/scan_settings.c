@@ -81,15 +81,12 @@ bool scan_settings_exclude_all(const struct scan_settings *settings,
 
 static int encode(const struct scan_settings *settings, struct bytes *encoded)
 {
-	uint8_t numbers[2 * VARINT_MAX_BYTES], *end = numbers;
-	int r;
+	int r = bytes_append_number(encoded, settings->cross_mounts);
 
-	end = varint_put(end, settings->cross_mounts);
-	end = varint_put(end, settings->disk);
-	r = bytes_append(encoded, numbers, (size_t)(end - numbers));
-	if (r < 0 || settings->excludes.length == 0)
-		return r;
-	return bytes_append(encoded, settings->excludes.data, settings->excludes.length);
+	if (r == 0)
+		r = bytes_append_number(encoded, settings->disk);
+	return r < 0 ? r
+		     : bytes_append(encoded, settings->excludes.data, settings->excludes.length);
 }
 
 static int decode(const struct bytes *encoded, struct scan_settings *settings)
@@ -179,12 +176,8 @@ int catalog_note_left_out(struct catalog_writer *w, uint64_t id)
 	if (r < 0 || left_out_has(&list, id))
 		return r;
 	r = add_present(&w->store.reader, &list, id);
-	for (size_t i = 0; r == 0 && i < list.count; i++) {
-		uint8_t number[VARINT_MAX_BYTES];
-
-		r = bytes_append(&encoded, number,
-				 (size_t)(varint_put(number, list.ids[i]) - number));
-	}
+	for (size_t i = 0; r == 0 && i < list.count; i++)
+		r = bytes_append_number(&encoded, list.ids[i]);
 	return r < 0 ? r : meta_put_text(w, META_LEFT_OUT, encoded.data, encoded.length);
 }
 
