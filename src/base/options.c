@@ -212,6 +212,7 @@ static int set(const struct option_spec *spec, const char *value, void *settings
 		*(bool *)member = true;
 		return 0;
 	}
+	assert(value); /* an option whose argument can be omitted has a function */
 	if (!strchr(spec->argument, '|')) {
 		*(const char **)member = value;
 		return value[0] != '\0' ? 0 : -EINVAL;

@@ -152,28 +152,19 @@ static int set_use(json_t *object, const struct known_index *index)
 
 static int print_json(struct output *output, const struct known_index *index, bool first)
 {
-	json_t *object = json_object();
 	char date[CLOCK_TEXT_MAX];
-	int r = json_set_path(object, "folder", index->folder, strlen(index->folder));
+	bool dated = index->last_scan.tv_sec && clock_format_utc(date, index->last_scan) == 0;
+	json_auto_t *object = json_object();
+	json_auto_t *facts = json_pack("{s:o, s:s*, s:b, s:b}", "bytes", json_number(index->bytes),
+				       "last_scan", dated ? date : NULL, "single_files",
+				       (int)index->of_operands, "absent", (int)index->absent);
 
-	if (r == 0)
-		r = set_sources(object, &index->sources);
-	if (r == 0)
-		r = json_object_set_new(object, "bytes", json_number(index->bytes));
-	if (r == 0 && index->last_scan.tv_sec && clock_format_utc(date, index->last_scan) == 0)
-		r = json_object_set_new(object, "last_scan", json_string(date));
-	if (r == 0)
-		r = json_object_set_new(object, "single_files", json_boolean(index->of_operands));
-	if (r == 0)
-		r = json_object_set_new(object, "absent", json_boolean(index->absent));
-	if (r == 0)
-		r = set_use(object, index);
-	if (r < 0) {
-		json_decref(object);
+	if (json_set_path(object, "folder", index->folder, strlen(index->folder)) < 0 ||
+	    set_sources(object, &index->sources) < 0 || json_object_update(object, facts) < 0 ||
+	    set_use(object, index) < 0)
 		return -ENOMEM;
-	}
 	output_text(output, first ? "\n" : ",\n");
-	return output_json_object(output, object);
+	return output_json_object(output, TAKE(object));
 }
 
 /* Offers to remove an index whose sources are long gone. */

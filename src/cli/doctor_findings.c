@@ -171,31 +171,19 @@ static void print_text(const struct findings *findings, struct output *output)
 	output_text(output, "\n");
 }
 
-static int set_text(json_t *object, const char *key, const char *text)
-{
-	return json_object_set_new(object, key, json_string(text)) == 0 ? 0 : -ENOMEM;
-}
-
 /* Returns the object, or NULL if memory is short. */
 static json_t *finding_json(const struct printed_finding *finding)
 {
-	json_t *object = json_object();
-	int r = object ? set_text(object, "about", finding->about) : -ENOMEM;
+	const char *path = finding->path;
+	json_auto_t *object = json_pack("{s:s}", "about", finding->about);
+	json_auto_t *rest = json_pack("{s:s, s:s, s:s, s:s*}", "check", finding->check, "verdict",
+				      verdict_names[finding->verdict], "found", finding->found,
+				      "remedy", finding->remedy);
 
-	if (r == 0 && finding->path)
-		r = json_set_path(object, "path", finding->path, strlen(finding->path));
-	if (r == 0)
-		r = set_text(object, "check", finding->check);
-	if (r == 0)
-		r = set_text(object, "verdict", verdict_names[finding->verdict]);
-	if (r == 0)
-		r = set_text(object, "found", finding->found);
-	if (r == 0 && finding->remedy)
-		r = set_text(object, "remedy", finding->remedy);
-	if (r == 0)
-		return object;
-	json_decref(object);
-	return NULL;
+	if (!object || !rest || (path && json_set_path(object, "path", path, strlen(path)) < 0) ||
+	    json_object_update(object, rest) < 0)
+		return NULL;
+	return TAKE(object);
 }
 
 static int print_json(const struct findings *findings, struct output *output)

@@ -49,7 +49,7 @@ static int append_by_parent(const char *path, struct bytes *source_path)
 	const char *slash = strrchr(path, '/');
 	int r = parent ? append_xattr(parent, source_path) : -ENOMEM;
 
-	if (r == 0 && source_path->data[source_path->length - 1] != '/')
+	if (r == 0 && source_path->length > 0 && source_path->data[source_path->length - 1] != '/')
 		r = bytes_append_text(source_path, "/");
 	return r < 0 ? r : bytes_append_text(source_path, slash ? slash + 1 : path);
 }
