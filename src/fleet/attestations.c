@@ -474,7 +474,7 @@ static int check_name(const struct attestation_reading *reading, const char *hos
 static int read_head(void *context, const json_t *object, uint64_t *rows)
 {
 	struct attestation_reading *reading = context;
-	struct attestation_head head;
+	struct attestation_head head = {.rows = 0};
 	enum refusal refusal;
 	int r = json_lines_check_format(&reading->lines, object, FORMAT);
 
