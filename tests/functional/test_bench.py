@@ -18,6 +18,7 @@ from processes import TIMEOUT, until
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "tests/tools"))
 
+from bench.modes import budget  # noqa: E402
 from bench.modes.day import HOURS, Day  # noqa: E402
 from bench.modes.scale import Many, scale_trees  # noqa: E402
 from bench.runs import beside  # noqa: E402
@@ -284,6 +285,21 @@ def test_terminated_bench_unmounts_and_prints_its_results(bench):
     assert process.returncode == 1 and "peak anonymous memory of a scan" in said
     assert "interrupted" in json.loads(bench.report.read_bytes())["notes"]
     assert not list(bench.folder.glob("work/work-*")) and not bench.program.session.mounts()
+
+
+def test_count_over_its_budget_fails_and_one_below_asks_for_less():
+    budgets = {"deep, list": 1000, "deep, mount": 1000, "deep, remove": 1000, "wide, list": 1000}
+    found = {"deep, list": 1030, "deep, mount": 1050, "deep, remove": 950, "wide, mount": 7}
+    assert list(budget.over(budgets, found)) == [
+        ("deep, mount", "5.0 % over its budget"), ("wide, mount", "no budget")]
+    assert list(budget.below(budgets, found)) == [
+        ("deep, remove", "5.0 % below its budget: lower it")]
+
+
+def test_budgets_are_those_of_the_trees_and_steps():
+    stored = json.loads(budget.BUDGETS.read_text())["instructions"]
+    assert {name.split(", ")[0] for name in stored} == set(budget.TREES)
+    assert len(stored) == 6 * len(budget.TREES)
 
 
 def test_fleet_mode_measures_each_step_of_simulated_hosts(bench):
