@@ -69,7 +69,7 @@ unsigned int threads_that_read(void)
 
 int threads_run(unsigned int count, void *(*body)(void *), void *context)
 {
-	pthread_t threads[THREADS_MAX];
+	pthread_t threads[THREADS_MAX] = {0};
 	unsigned int started = 0;
 
 	if (count == 0 || count > THREADS_MAX)

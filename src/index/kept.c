@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "index/kept.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -528,6 +529,7 @@ void kept_rank_set_name(struct kept_rank *rank, const struct location *location,
 {
 	const char *bytes = path;
 
+	assert(source_path);
 	rank->source = location->source;
 	rank->place = emptied_first(location->place, emptied_place_of(source_path, bytes, length));
 	rank->copy_marks = count_copy_marks(bytes, length);
