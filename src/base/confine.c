@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/confine.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/btrfs.h>
 #include <linux/capability.h>
 #include <linux/fiemap.h>
-#include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/fscrypt.h>
 #include <linux/landlock.h>
 #include <linux/msdos_fs.h>
-#include <linux/seccomp.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -236,23 +233,15 @@ int confine_writing(const char *folder)
  *
  * A list of refused calls would miss each call that a later kernel adds. Calls that are not listed
  * fail with EPERM. In the filter of confine_calls(), two kinds of calls fail with ENOSYS, because
- * the C library then uses older calls: calls newer than CALL_LAST_KNOWN, and clone3(2), whose flags
+ * the C library then uses older calls: the calls after CALL_LAST_KNOWN, and clone3(2), whose flags
  * a filter cannot see.
  *
  * Kernels since 5.11 cache which calls a filter allows with any arguments, so only calls with
  * conditions cost time.
  */
 
-/* System call numbers differ between processors, so each filter is for one processor. */
-#if defined(__x86_64__)
-#define PROCESSOR AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define PROCESSOR AUDIT_ARCH_AARCH64
-#elif defined(__riscv) && __riscv_xlen == 64
-#define PROCESSOR AUDIT_ARCH_RISCV64
-#endif
-
-#ifdef PROCESSOR
+/* Calls, and the order of their arguments, differ between processors: the lists hold for these. */
+#if defined(__x86_64__) || defined(__aarch64__) || (defined(__riscv) && __riscv_xlen == 64)
 
 /* Calls that are missing in the headers of Debian 12 or older. Numbers from 424 on are the same on
  * all processors. */
@@ -270,13 +259,12 @@ int confine_writing(const char *folder)
 #define CALL_FILE_GETATTR 468
 /* The newest call when the lists below were made: file_setattr(2). */
 #define CALL_LAST_KNOWN 469
-
-/* Bit of the x32 interface of x86-64, which has separate numbers. */
-#define CALL_X32 0x40000000U
+/* Linux gets some six calls a year. */
+#define CALL_LAST_EXPECTED 599
 
 /* Calls that are allowed with any arguments, frequent calls first. These calls can change only
  * files that a Landlock rule or an open descriptor allows to change, and the process itself. */
-static const uint32_t allowed[] = {
+static const int allowed[] = {
 	/* descriptors */
 	SYS_read, SYS_write, SYS_pread64, SYS_writev, SYS_splice, SYS_openat2, SYS_openat,
 	SYS_close, SYS_newfstatat, SYS_statx, SYS_futex, SYS_fstat, SYS_lseek, SYS_readv,
@@ -332,14 +320,14 @@ static const uint32_t allowed[] = {
 
 /* Calls that requests over io_uring need in addition. The last three map executable memory for a
  * library that is loaded later. */
-static const uint32_t allowed_for_rings[] = {
+static const int allowed_for_rings[] = {
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy,
 	SYS_mbind,          SYS_mmap,           SYS_mprotect,          SYS_pkey_mprotect,
 };
 
 /* The calls of confine_to_computing(): those that a library for decoding images needs. Sanitizers
  * need sigaltstack(2) and gettid(2) when the process ends. */
-static const uint32_t computing[] = {
+static const int computing[] = {
 	/* memory */
 	SYS_brk,
 	SYS_mmap,
@@ -419,233 +407,159 @@ static const uint32_t operations[] = {
 
 /* ---- calls with conditions ----------------------------------------------------------- */
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOWER_HALF 0
-#else
-#define LOWER_HALF 4
-#endif
-#define UPPER_HALF (4 - LOWER_HALF)
+/* Arguments of 32 bits: the kernel ignores the other half of the register. */
+#define EQUAL(number, value)                                  \
+	{                                                     \
+		number, SCMP_CMP_MASKED_EQ, UINT32_MAX, value \
+	}
+#define BITS(number, mask, value)                       \
+	{                                               \
+		number, SCMP_CMP_MASKED_EQ, mask, value \
+	}
+/* An argument of 64 bits. */
+#define ZERO(number)                      \
+	{                                 \
+		number, SCMP_CMP_EQ, 0, 0 \
+	}
 
-/* The place of an argument that has 32 bits, or of the upper half of one with 64 bits. */
-#define ARGUMENT(number) (offsetof(struct seccomp_data, args[number]) + LOWER_HALF)
-#define UPPER_ARGUMENT(number) (offsetof(struct seccomp_data, args[number]) + UPPER_HALF)
-
-struct condition {
-	enum demand {
-		DEMAND_NOTHING,
-		DEMAND_EQUAL,
-		DEMAND_SOME_BITS,
-		DEMAND_NO_BITS,
-		DEMAND_SELF, /* the value is the id of this process */
-	} demand;
-	uint32_t place; /* in struct seccomp_data */
-	uint32_t value;
-};
-
-/* A call that is allowed only if it meets both conditions. */
+/* A call that is allowed only if its arguments meet these conditions. */
 struct call_rule {
-	uint32_t call;
-	struct condition conditions[2];
+	int call;
+	unsigned int count;
+	struct scmp_arg_cmp conditions[2];
 };
 
 static const struct call_rule rules[] = {
 	/* no executable memory */
-	{SYS_mmap, {{DEMAND_NO_BITS, ARGUMENT(2), PROT_EXEC}}},
-	{SYS_mprotect, {{DEMAND_NO_BITS, ARGUMENT(2), PROT_EXEC}}},
-	{SYS_pkey_mprotect, {{DEMAND_NO_BITS, ARGUMENT(2), PROT_EXEC}}},
+	{SYS_mmap, 1, {BITS(2, PROT_EXEC, 0)}},
+	{SYS_mprotect, 1, {BITS(2, PROT_EXEC, 0)}},
+	{SYS_pkey_mprotect, 1, {BITS(2, PROT_EXEC, 0)}},
 	/* Only to the address that the socket is connected to. sendmsg(2) is not allowed, because
 	 * the address of a message is in memory, which a filter cannot see. */
-	{SYS_sendto, {{DEMAND_EQUAL, ARGUMENT(4), 0}, {DEMAND_EQUAL, UPPER_ARGUMENT(4), 0}}},
+	{SYS_sendto, 1, {ZERO(4)}},
 	/* new threads, but no new processes and no namespaces */
-	{SYS_clone,
-	 {{DEMAND_SOME_BITS, ARGUMENT(0), CLONE_THREAD},
-	  {DEMAND_NO_BITS, ARGUMENT(0), NEW_NAME_SPACES}}},
-	{SYS_tgkill, {{DEMAND_SELF, ARGUMENT(0), 0}}},
-	{SYS_kill, {{DEMAND_SELF, ARGUMENT(0), 0}}},
-	{SYS_prlimit64, {{DEMAND_EQUAL, ARGUMENT(0), 0}}},
+	{SYS_clone, 1, {BITS(0, CLONE_THREAD | NEW_NAME_SPACES, CLONE_THREAD)}},
+	{SYS_prlimit64, 1, {EQUAL(0, 0)}},
 };
 
 /* libfuse binds the thread of each ring to a processor. */
 static const struct call_rule rules_for_rings[] = {
-	{SYS_sched_setaffinity, {{DEMAND_EQUAL, ARGUMENT(0), 0}}},
+	{SYS_sched_setaffinity, 1, {EQUAL(0, 0)}},
 };
 
 /* Changing only the effective id, as view/tree/caller.c does. The thread can always revert to its
  * own id. */
 static const struct call_rule rules_for_callers[] = {
-	{SYS_setresuid,
-	 {{DEMAND_EQUAL, ARGUMENT(0), UINT32_MAX}, {DEMAND_EQUAL, ARGUMENT(2), UINT32_MAX}}},
-	{SYS_setresgid,
-	 {{DEMAND_EQUAL, ARGUMENT(0), UINT32_MAX}, {DEMAND_EQUAL, ARGUMENT(2), UINT32_MAX}}},
+	{SYS_setresuid, 2, {EQUAL(0, UINT32_MAX), EQUAL(2, UINT32_MAX)}},
+	{SYS_setresgid, 2, {EQUAL(0, UINT32_MAX), EQUAL(2, UINT32_MAX)}},
 };
 
-static const uint32_t allowed_for_callers[] = {SYS_setgroups, SYS_setfsuid, SYS_setfsgid};
+static const int allowed_for_callers[] = {SYS_setgroups, SYS_setfsuid, SYS_setfsgid};
 
-/* ---- instructions ------------------------------------------------------------------- */
-
-/* Maximum length of a filter. Each allowed call takes two instructions. */
-#define STEPS_MAX 1024
+/* ---- filters ------------------------------------------------------------------------- */
 
 struct call_filter {
-	struct sock_filter steps[STEPS_MAX];
-	unsigned short count;
+	scmp_filter_ctx context;
+	int error; /* the first one */
 };
 
-static void add(struct call_filter *filter, struct sock_filter step)
+static void call_filter_free(struct call_filter *filter)
 {
-	assert(filter->count < STEPS_MAX);
-	filter->steps[filter->count++] = step;
+	seccomp_release(filter->context);
 }
 
-static void add_error(struct call_filter *filter, uint32_t error)
+static void set(struct call_filter *filter, enum scmp_filter_attr attribute, uint32_t value)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
+	if (filter->error == 0)
+		filter->error = seccomp_attr_set(filter->context, attribute, value);
 }
 
-static void add_permission(struct call_filter *filter)
+/* Begins a filter that refuses all calls. The x32 interface of x86-64 counts as another processor. */
+static struct call_filter begin_filter(void)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+	struct call_filter filter = {.context = seccomp_init(SCMP_ACT_ERRNO(EPERM))};
+
+	filter.error = filter.context ? 0 : -ENOMEM;
+	set(&filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
+	set(&filter, SCMP_FLTATR_API_SYSRAWRC, 1);
+	return filter;
 }
 
-static void load(struct call_filter *filter, uint32_t place)
+/* Adds a rule for calls whose arguments meet all conditions. */
+static void add(struct call_filter *filter, uint32_t action, int call,
+		const struct scmp_arg_cmp *conditions, unsigned int count)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place));
+	if (filter->error == 0)
+		filter->error =
+			seccomp_rule_add_array(filter->context, action, call, count, conditions);
 }
 
-/* Compares the loaded value: skips some instructions if it passes, and others if it fails. test:
- * BPF_JEQ, BPF_JGE or BPF_JSET. */
-static void compare(struct call_filter *filter, unsigned short test, uint32_t value,
-		    uint8_t if_passed, uint8_t if_failed)
+static void allow_each(struct call_filter *filter, const int *calls, size_t count)
 {
-	add(filter, (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | BPF_K | test), value,
-						 if_passed, if_failed));
-}
-
-static void allow_each(struct call_filter *filter, const uint32_t *values, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		compare(filter, BPF_JEQ, values[i], 0, 1);
-		add_permission(filter);
-	}
-}
-
-/* test: as for compare() */
-static void fail_if(struct call_filter *filter, unsigned short test, uint32_t value, uint32_t error)
-{
-	compare(filter, test, value, 0, 1);
-	add_error(filter, error);
-}
-
-static void add_head(struct call_filter *filter)
-{
-	load(filter, offsetof(struct seccomp_data, arch));
-	compare(filter, BPF_JEQ, PROCESSOR, 1, 0);
-	add_error(filter, EPERM);
-	load(filter, offsetof(struct seccomp_data, nr));
-	fail_if(filter, BPF_JGE, CALL_X32, EPERM);
-}
-
-/* Begins a rule for one call. The first instruction skips the rule for other calls. A rule always
- * returns, so the call number is still loaded when the next rule starts. Returns the value for
- * end_rule(). */
-static unsigned short begin_rule(struct call_filter *filter, uint32_t call)
-{
-	compare(filter, BPF_JEQ, call, 0, 0);
-	return filter->count;
-}
-
-static void end_rule(struct call_filter *filter, unsigned short begin)
-{
-	unsigned int length = (unsigned int)filter->count - begin;
-
-	assert(length <= UINT8_MAX);
-	filter->steps[begin - 1].jf = (uint8_t)length;
-}
-
-/* Refuses the call unless it meets the condition. */
-static void require(struct call_filter *filter, const struct condition *condition)
-{
-	if (condition->demand == DEMAND_NOTHING)
-		return;
-	load(filter, condition->place);
-	if (condition->demand == DEMAND_SELF)
-		compare(filter, BPF_JEQ, (uint32_t)getpid(), 1, 0);
-	else if (condition->demand == DEMAND_EQUAL)
-		compare(filter, BPF_JEQ, condition->value, 1, 0);
-	else if (condition->demand == DEMAND_SOME_BITS)
-		compare(filter, BPF_JSET, condition->value, 1, 0);
-	else
-		compare(filter, BPF_JSET, condition->value, 0, 1);
-	add_error(filter, EPERM);
+	for (size_t i = 0; i < count; i++)
+		add(filter, SCMP_ACT_ALLOW, calls[i], NULL, 0);
 }
 
 static void add_rules(struct call_filter *filter, const struct call_rule *list, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		unsigned short begin = begin_rule(filter, list[i].call);
-
-		require(filter, &list[i].conditions[0]);
-		require(filter, &list[i].conditions[1]);
-		add_permission(filter);
-		end_rule(filter, begin);
-	}
+	for (size_t i = 0; i < count; i++)
+		add(filter, SCMP_ACT_ALLOW, list[i].call, list[i].conditions, list[i].count);
 }
 
 /* Allows a call if this argument is one of the values. */
-static void allow_if_among(struct call_filter *filter, uint32_t call, uint32_t place,
+static void allow_if_among(struct call_filter *filter, int call, unsigned int argument,
 			   const uint32_t *values, size_t count)
 {
-	unsigned short begin = begin_rule(filter, call);
-
-	load(filter, place);
-	allow_each(filter, values, count);
-	add_error(filter, EPERM);
-	end_rule(filter, begin);
+	for (size_t i = 0; i < count; i++)
+		add(filter, SCMP_ACT_ALLOW, call, &(struct scmp_arg_cmp)EQUAL(argument, values[i]),
+		    1);
 }
 
-static int install(struct call_filter *filter)
+/* Lets calls fail as if the kernel did not have them. */
+static void hide_newer_calls(struct call_filter *filter)
 {
-	const struct sock_fprog program = {filter->count, filter->steps};
-
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
+	add(filter, SCMP_ACT_ERRNO(ENOSYS), SYS_clone3, NULL, 0);
+	for (int call = CALL_LAST_KNOWN + 1; call <= CALL_LAST_EXPECTED; call++)
+		add(filter, SCMP_ACT_ERRNO(ENOSYS), call, NULL, 0);
 }
 
-/* ---- filters ------------------------------------------------------------------------- */
+static int install(const struct call_filter *filter)
+{
+	return filter->error < 0 ? filter->error : seccomp_load(filter->context);
+}
 
 int confine_calls(unsigned int needs)
 {
-	struct call_filter filter = {.count = 0};
+	CLEANUP(call_filter_free) struct call_filter filter = begin_filter();
+	const uint32_t self = (uint32_t)getpid();
 
-	add_head(&filter);
 	allow_each(&filter, allowed, ARRAY_SIZE(allowed));
-	if (needs & CONFINE_WITH_RINGS)
-		allow_each(&filter, allowed_for_rings, ARRAY_SIZE(allowed_for_rings));
-	allow_if_among(&filter, SYS_ioctl, ARGUMENT(1), requests, ARRAY_SIZE(requests));
-	allow_if_among(&filter, SYS_fcntl, ARGUMENT(1), commands, ARRAY_SIZE(commands));
-	allow_if_among(&filter, SYS_prctl, ARGUMENT(0), operations, ARRAY_SIZE(operations));
+	allow_if_among(&filter, SYS_ioctl, 1, requests, ARRAY_SIZE(requests));
+	allow_if_among(&filter, SYS_fcntl, 1, commands, ARRAY_SIZE(commands));
+	allow_if_among(&filter, SYS_prctl, 0, operations, ARRAY_SIZE(operations));
+	allow_if_among(&filter, SYS_tgkill, 0, &self, 1);
+	allow_if_among(&filter, SYS_kill, 0, &self, 1);
 	add_rules(&filter, rules, ARRAY_SIZE(rules));
-	fail_if(&filter, BPF_JEQ, SYS_clone3, ENOSYS);
-	if (needs & CONFINE_WITH_RINGS)
+	if (needs & CONFINE_WITH_RINGS) {
+		allow_each(&filter, allowed_for_rings, ARRAY_SIZE(allowed_for_rings));
 		add_rules(&filter, rules_for_rings, ARRAY_SIZE(rules_for_rings));
-	if (needs & CONFINE_WITH_CALLERS) {
-		add_rules(&filter, rules_for_callers, ARRAY_SIZE(rules_for_callers));
-		allow_each(&filter, allowed_for_callers, ARRAY_SIZE(allowed_for_callers));
 	}
-	fail_if(&filter, BPF_JGE, CALL_LAST_KNOWN + 1, ENOSYS);
-	add_error(&filter, EPERM);
+	if (needs & CONFINE_WITH_CALLERS) {
+		allow_each(&filter, allowed_for_callers, ARRAY_SIZE(allowed_for_callers));
+		add_rules(&filter, rules_for_callers, ARRAY_SIZE(rules_for_callers));
+	}
+	hide_newer_calls(&filter);
 	return install(&filter);
 }
 
 int confine_to_computing(void)
 {
-	struct call_filter filter = {.count = 0};
+	CLEANUP(call_filter_free) struct call_filter filter = begin_filter();
 
-	add_head(&filter);
 	allow_each(&filter, computing, ARRAY_SIZE(computing));
-	add_error(&filter, EPERM);
 	return install(&filter);
 }
-#else /* no PROCESSOR */
+#else /* another processor */
 
 int confine_calls(unsigned int needs)
 {
