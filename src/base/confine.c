@@ -474,7 +474,8 @@ static void set(struct call_filter *filter, enum scmp_filter_attr attribute, uin
 		filter->error = seccomp_attr_set(filter->context, attribute, value);
 }
 
-/* Begins a filter that refuses all calls. The x32 interface of x86-64 counts as another processor. */
+/* Begins a filter that refuses all calls. The x32 interface of x86-64 counts as another
+ * processor. */
 static struct call_filter begin_filter(void)
 {
 	struct call_filter filter = {.context = seccomp_init(SCMP_ACT_ERRNO(EPERM))};
