@@ -65,7 +65,9 @@
 /* Files that no program can write to keep what depends on writers. */
 #define READ_ONLY (PLAIN | PROMISE_CTIME | PROMISE_STORES | PROMISE_FOLDER_SYNC | PROMISE_INODES)
 
-/* The sources are those of Linux 6.12, unless a comment names another one. */
+/* The sources are those of Linux 6.12, unless a comment names another one. Steps of times are at
+ * most 2 s. Longer ones need larger values in scan/reading.c (GUARD_COARSE_NS), act/held.c
+ * (COARSEST_TIME_NS), act/folder_check.c (GUARD_NS) and scan/walk_dir.c (last_stored_as()). */
 static const struct filesystem_facts rows[] = {
 	/* Tested with ext2 and ext4 (tests/functional/test_silent_stores.py). Inodes of 128 bytes
 	 * have no room for nanoseconds and birth times (EXT4_FITS_IN_INODE in fs/ext4/ext4.h).

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* How a walk opens a directory, below which limits. scan/listing.c reads its names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
