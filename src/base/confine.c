@@ -481,6 +481,9 @@ static struct call_filter begin_filter(void)
 	struct call_filter filter = {.context = seccomp_init(SCMP_ACT_ERRNO(EPERM))};
 
 	filter.error = filter.context ? 0 : -ENOMEM;
+	/* without seccomp(2), as under valgrind, the library would take prctl(2) instead */
+	if (seccomp_api_get() < 2)
+		filter.error = -ENOSYS;
 	set(&filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
 	set(&filter, SCMP_FLTATR_API_SYSRAWRC, 1);
 	return filter;
