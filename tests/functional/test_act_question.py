@@ -85,6 +85,20 @@ def test_balance_of_many_folders_is_bounded(twinfs, source):
     assert "  300  " in asked.text.split("kept copies:")[1]
 
 
+def test_balance_counts_a_folder_once_although_its_keys_exceed_the_memory(twinfs, source):
+    """Its names that stay and go are sorted beside the folder in it whose name begins with the
+    lowest byte."""
+    folders(source, {"keep": range(400)})
+    deep = "/".join(["d" * 200] * 17)  # 1400 such keys have more than 4 MiB
+    folders(source, {deep: [*range(400), *range(400, 700), *range(400, 700)],
+                     f"{deep}/\x01": range(400)})
+    asked = Asked(twinfs, 200, "n\n", "remove", source)
+    assert sorted(rows(asked.text).values()) == [(400, 0), (700, 300)], asked.text
+    kept = asked.text.split("kept copies:")[1]
+    assert re.search(rf"^ +400  {source}/keep$", kept, re.MULTILINE), kept
+    assert re.search(r"^ +300  \S+d$", kept, re.MULTILINE), kept
+
+
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 def test_question_fits_every_terminal_and_quotes_names(twinfs, source, columns):
     for number, name in enumerate(HOSTILE):
