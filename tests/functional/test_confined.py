@@ -45,8 +45,8 @@ CALLS = {"open": 2, "access": 21, "socket": 41, "execve": 59, "truncate": 76, "r
          "fspick": 433, "pidfd_open": 434, "clone3": 435, "pidfd_getfd": 438,
          "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443, "memfd_secret": 447,
          "process_mrelease": 448, "set_mempolicy_home_node": 450, "fchmodat2": 452,
-         "file_setattr": 469, "of a later kernel": 9999, "close": 3, "lseek": 8,
-         "getpid": 39, "rt_tgsigqueueinfo of x32": 0x40000000 + 536}
+         "file_setattr": 469, "of the next kernel": 470, "of a later kernel": 599,
+         "close": 3, "lseek": 8, "getpid": 39, "rt_tgsigqueueinfo of x32": 0x40000000 + 536}
 
 # requests of ioctl(2)
 FIFREEZE, FITRIM, SETFLAGS, SHUTDOWN, SET_LABEL = (
@@ -283,7 +283,7 @@ def test_ioctl_cannot_change_a_file_system(twinfs, source, made):
 def test_calls_with_a_fallback_in_libraries_fail_with_enosys(twinfs, source, made):
     trees.fill(source, {b"file": b"data"})
     with twinfs.mounted(source) as view:
-        calls = [("clone3", 0, 0), ("of a later kernel", 0)]
+        calls = [("clone3", 0, 0), ("of the next kernel", 0), ("of a later kernel", 0)]
         assert made(threads(view.pid)[0], *calls) == [-errno.ENOSYS] * len(calls)
 
 
