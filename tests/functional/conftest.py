@@ -38,6 +38,19 @@ MEMORY_BYTES = 2 << 30  # twice what a worker needs for its trees at most
 STATE = "/var/lib/twinfs"
 
 
+# Parameters are in the memory of each worker from the start, and make each fork slower.
+PARAMETER_BYTES_MAX = 1 << 20
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        parameters = getattr(item, "callspec", None)
+        for value in parameters.params.values() if parameters else ():
+            if isinstance(value, (bytes, str)) and len(value) > PARAMETER_BYTES_MAX:
+                name = item.nodeid.partition("[")[0]
+                raise pytest.UsageError(f"{name}: make large contents in the test")
+
+
 def pytest_configure(config):
     binary = os.environ.get("TWINFS")
     if not binary:

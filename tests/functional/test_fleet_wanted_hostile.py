@@ -170,10 +170,11 @@ def test_list_that_is_no_file_is_refused(served, kind):
     assert not (served.folder / "digests").exists()
 
 
-@pytest.mark.parametrize("data", [b"[" * (8 << 20), b"x" * (100 << 20), b"\0" * (8 << 20),
-                                  b"\n" * (8 << 20)], ids=["deep", "100 MiB", "zeros", "lines"])
-def test_huge_list_without_a_head_is_refused(shared, data):
-    shared.list.write_bytes(data)
+@pytest.mark.parametrize(("byte", "count"), [
+    (b"[", 8 << 20), (b"x", 100 << 20), (b"\0", 8 << 20), (b"\n", 8 << 20)],
+    ids=["deep", "100 MiB", "zeros", "lines"])
+def test_huge_list_without_a_head_is_refused(shared, byte, count):
+    shared.list.write_bytes(byte * count)
     is_refused(shared.twinfs(*shared.command()))
     assert not (shared.folder / "digests").exists()
 
@@ -361,12 +362,13 @@ def test_planted_generation_with_a_huge_number_is_no_crash(served, act, generati
         is_refused(result, "output")
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"null", b"[" * (4 << 20),
-                                  b'{"format":"twinfs-inventory","host":"alpha"}',
-                                  b"x" * (32 << 20)],
-                         ids=["empty", "cut", "list", "object", "null", "deep", "short", "huge"])
-def test_foreign_manifest_is_refused_or_replaced_by_a_whole_one(served, act, data):
+@pytest.mark.parametrize(("text", "count"), [
+    (b"", 1), (b"{", 1), (b"[]", 1), (b"{}", 1), (b"null", 1), (b"[", 4 << 20),
+    (b'{"format":"twinfs-inventory","host":"alpha"}', 1), (b"x", 32 << 20)],
+    ids=["empty", "cut", "list", "object", "null", "deep", "short", "huge"])
+def test_foreign_manifest_is_refused_or_replaced_by_a_whole_one(served, act, text, count):
     """A torn manifest cannot come from the command itself, which renames it."""
+    data = text * count
     command, output = act
     output.mkdir()
     (output / "manifest.json").write_bytes(data)
