@@ -21,6 +21,9 @@ from view_folders import Seen, differences, entries, groups, own, shown_as
 
 GONE = ("No such file or directory", "Stale file handle")
 ELSE = (*GONE, "Not a directory", "Is a directory")  # where names change their kind
+# What find says of two folders that are renamed while it opens them, see findings/. Other tests
+# compare the inode numbers in all places.
+NO_LOOP = "find: File system loop detected; "
 
 # reads everything until a file exists
 READ = 'until [ -e "$2" ]; do find "$1" -type f -exec cat {} + ; done >/dev/null'
@@ -111,7 +114,8 @@ def readers(view, stop, permitted):
             stop.touch()
         for process in running:
             lines = process.communicate(timeout=TIMEOUT)[1].decode(errors="replace").splitlines()
-            assert [line for line in lines if not line.endswith(permitted)] == []
+            assert [line for line in lines
+                    if not line.endswith(permitted) and not line.startswith(NO_LOOP)] == []
 
 
 def changes_of_nested(at):
