@@ -2,8 +2,10 @@
 #include "index/folder_token.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "index/paths.h"
 #include "index/query.h"
@@ -40,6 +42,107 @@ static int token_of_regular(struct catalog_reader *r, const struct file_record *
 	return 0;
 }
 
+/* ---- tokens of all members of groups ------------------------------------------------- */
+
+/* The greatest id in the table, which takes 4 bytes for each. */
+#define FILE_ID_MAX (UINT64_C(4) << 20)
+
+struct group_token {
+	uint64_t id;
+	uint64_t bytes; /* of each member */
+};
+
+struct group_tokens {
+	uint32_t *numbers; /* by file id: position in groups, from 1 on; 0: not known */
+	size_t files, file_capacity;
+	struct group_token *groups;
+	size_t count, capacity;
+};
+
+/* Sets the group of a file to the last one. */
+static int add_member(struct group_tokens *tokens, uint64_t file)
+{
+	int r = 0;
+
+	if (file > FILE_ID_MAX)
+		return 0;
+	if (file >= tokens->files) {
+		r = array_reserve(&tokens->numbers, &tokens->file_capacity, file + 1,
+				  sizeof(*tokens->numbers));
+		if (r < 0)
+			return r;
+		memset(tokens->numbers + tokens->files, 0,
+		       (file + 1 - tokens->files) * sizeof(*tokens->numbers));
+		tokens->files = file + 1;
+	}
+	tokens->numbers[file] = (uint32_t)tokens->count;
+	return 0;
+}
+
+static int add_group(struct group_tokens *tokens, struct catalog_reader *r,
+		     const struct group_record *group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t file;
+	int result;
+
+	if (!group_is_visible(group) || tokens->count == UINT32_MAX)
+		return 0;
+	result = array_reserve(&tokens->groups, &tokens->capacity, tokens->count + 1,
+			       sizeof(*tokens->groups));
+	if (result < 0)
+		return result;
+	tokens->groups[tokens->count++] =
+		(struct group_token){.id = group->id, .bytes = group->size};
+	result = catalog_scan_members(r, group->id, 0, &scan);
+	while (result == 0 && (result = catalog_next_member(scan, &file)) == 0)
+		result = add_member(tokens, file);
+	return result == -ENOENT ? 0 : result;
+}
+
+int group_tokens_read(struct catalog_reader *r, struct group_tokens **tokens)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int result;
+
+	*tokens = calloc(1, sizeof(**tokens));
+	result = *tokens ? catalog_scan_groups(r, 0, &scan) : -ENOMEM;
+	while (result == 0 && (result = catalog_next_group(scan, &group)) == 0)
+		result = add_group(*tokens, r, &group);
+	if (result < 0 && result != -ENOENT)
+		return result;
+	r->group_tokens = *tokens;
+	return 0;
+}
+
+void group_tokens_free(struct catalog_reader *r, struct group_tokens *tokens)
+{
+	r->group_tokens = NULL;
+	if (tokens) {
+		free(tokens->numbers);
+		free(tokens->groups);
+	}
+	free(tokens);
+}
+
+/* Returns whether the token of a file is known; sets it. */
+static bool find_token(const struct group_tokens *tokens, uint64_t file, struct folder_token *token)
+{
+	const struct group_token *group;
+
+	if (!tokens || file >= tokens->files || !tokens->numbers[file])
+		return false;
+	group = &tokens->groups[tokens->numbers[file] - 1];
+	*token = (struct folder_token){.kind = TOKEN_CONTENT,
+				       .id = group->id,
+				       .files = 1,
+				       .bytes = group->bytes};
+	return true;
+}
+
+/* ---- tokens of other names ----------------------------------------------------------- */
+
 static int token_of_symlink(struct catalog_reader *r, uint64_t file, struct folder_token *token)
 {
 	struct name target;
@@ -53,8 +156,11 @@ static int token_of_symlink(struct catalog_reader *r, uint64_t file, struct fold
 int folder_token_of_file(struct catalog_reader *r, uint64_t id, struct folder_token *token)
 {
 	struct file_record file;
-	int result = catalog_get_file(r, id, &file);
+	int result;
 
+	if (find_token(r->group_tokens, id, token))
+		return 0;
+	result = catalog_get_file(r, id, &file);
 	*token = (struct folder_token){.kind = TOKEN_NONE};
 	if (result < 0 || file.names == 0)
 		return result == -ENOENT ? 0 : result;

@@ -822,17 +822,21 @@ int catalog_know_folders(struct catalog_writer *w)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct folder_update update = {.w = w};
+	struct group_tokens *tokens = NULL;
 	struct dir_record dir;
 	int r;
 
 	if (w->totals.folders_known || w->totals.unlisted)
 		return 0;
-	r = catalog_scan_dirs(&w->store.reader, &scan);
+	r = group_tokens_read(&w->store.reader, &tokens);
+	if (r == 0)
+		r = catalog_scan_dirs(&w->store.reader, &scan);
 	while (r == 0 && (r = catalog_next_dir(scan, &dir)) == 0)
 		r = folder_update_add_dir(&update, dir.id);
 	if (r == -ENOENT)
 		r = folder_update_finish(&update);
 	folder_update_free(&update);
+	group_tokens_free(&w->store.reader, tokens);
 	w->totals.folders_known = true;
 	w->store.changed = true;
 	return r;

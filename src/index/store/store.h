@@ -56,6 +56,7 @@ struct catalog_reader {
 	MDB_cursor *spare[TABLE_COUNT]; /* of ended iterations, for the next ones; or NULL */
 	bool writes; /* it is the reading side of a write transaction */
 	uint64_t name_seed;
+	const struct group_tokens *group_tokens; /* index/folder_token.h; mostly NULL */
 	struct catalog_reader *next;
 };
 
