@@ -64,8 +64,7 @@ static const struct option_spec manifest_options[] = {
 		.name = "compare",
 		.argument = "FILE",
 		.help = "make no manifest: print the names of the manifest FILE that are affected "
-			"by "
-			"changes since it was made",
+			"by changes since it was made",
 		.at = offsetof(struct manifest_settings, compare),
 		.expects = "a file name",
 	},

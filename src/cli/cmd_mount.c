@@ -141,8 +141,7 @@ static const struct option_spec mount_options[] = {
 		.name = "source",
 		.argument = "DIR",
 		.help = "a further source, after those before the mount point; for fstab and "
-			"units, "
-			"which name one",
+			"units, which name one",
 		.at = offsetof(struct mount_settings, more_sources),
 		.set = add_text,
 	},

@@ -229,8 +229,7 @@ const struct option_spec scan_options[] = {
 		.name = "exclude-from",
 		.argument = "FILE",
 		.help = "leave out what the globs in FILE match, one in each line; empty lines, "
-			"and "
-			"lines that begin with #, are skipped",
+			"and lines that begin with #, are skipped",
 		.at = offsetof(struct common_settings, index),
 		.set = set_excludes,
 		.expects = "a file",

@@ -17,7 +17,7 @@ from bench.twinfs import UNREADABLE, unmount
 BUDGETS = Path(__file__).with_name("budget.json")
 TOLERANCE = 0.03
 AGAIN = 2
-LIVE_FILES = 500  # so many that the timers of a daemon do not count
+LIVE_FILES = 500  # with fewer, the timers of the daemon change the count
 COUNT = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 KIB = 1 << 10
 
