@@ -17,6 +17,7 @@ from bench.twinfs import UNREADABLE, unmount
 BUDGETS = Path(__file__).with_name("budget.json")
 TOLERANCE = 0.03
 AGAIN = 2
+FOLDER_BYTES = 160  # of the absolute path: lists, journals and logs hold paths
 LIVE_FILES = 500  # with fewer, the timers of the daemon change the count
 COUNT = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 KIB = 1 << 10
@@ -80,11 +81,22 @@ TREES = {
 }
 
 
+def folder_of_fixed_length(parent):
+    """Makes a folder whose path has the same length in each checkout."""
+    filler = FOLDER_BYTES - len(os.fsencode(parent)) - 1
+    if filler < 1:
+        raise Failure(f"budget: {parent} is too long for its counts; use --folder")
+    path = parent / ("x" * filler)
+    path.mkdir()
+    return path
+
+
 class Counter:
     """Counts the instructions of commands on one tree, each with an index that it may change."""
 
     def __init__(self, bench, name):
-        self.binary, self.folder = bench.twinfs.binary, bench.machine.fresh("budget")
+        self.binary = bench.twinfs.binary
+        self.folder = folder_of_fixed_length(bench.machine.fresh("budget"))
         self.tree, self.index = self.folder / "tree", self.folder / "index"
         TREES[name](self.tree)
         self.processor = min(os.sched_getaffinity(0))
