@@ -186,8 +186,9 @@ bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, u
 /* Begins a snapshot, which should be short: LMDB cannot reuse pages of a snapshot that is open. The
  * call waits while the map grows. It waits for a writer only if LMDB must be reopened after a
  * failed write. A thread has one reader of an index at a time, and must end that reader itself. A
- * thread with a reader must not call catalog_write(), which waits for readers when the map grows.
- * Returns 0, -EAGAIN if too many snapshots are open, or another -errno. */
+ * thread with a reader must not call catalog_write(), which waits for readers when the map grows or
+ * must be reopened. Both are refused (-EDEADLK). Returns 0, -EAGAIN if too many snapshots are open,
+ * or another -errno. */
 MUST_CHECK int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader);
 void catalog_read_end(struct catalog_reader *reader); /* accepts NULL */
 static inline void catalog_read_endp(struct catalog_reader **reader)

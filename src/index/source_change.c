@@ -138,14 +138,12 @@ int sources_find_unmounted(const struct sources *sources, struct bytes *path)
 
 /* ---- file systems that keep no ctime -------------------------------------------------------- */
 
-bool source_lacks_ctime(const struct sources *sources, size_t index)
+bool source_lacks_ctime(const struct sources *sources, size_t index, struct catalog_reader *reader)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct source_identity known;
 	struct dir_record root;
 
-	return catalog_read_begin(sources->catalog, &reader) == 0 &&
-	       source_identity_get(reader, index, &known, NULL) == 0 && known.type != 0 &&
+	return source_identity_get(reader, index, &known, NULL) == 0 && known.type != 0 &&
 	       catalog_get_dir(reader, sources->list[index].root, &root) == 0 &&
 	       catalog_lacks_ctime(sources->catalog, (uint32_t)known.type,
 				   root.attributes.filesystem);

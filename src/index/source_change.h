@@ -44,7 +44,7 @@ MUST_CHECK int sources_find_unmounted(const struct sources *sources, struct byte
 
 /* Returns whether a program can choose the ctime of files on the file system of a source, as far as
  * is known (catalog_lacks_ctime()). Reads only the index. Any thread. */
-bool source_lacks_ctime(const struct sources *sources, size_t index);
+bool source_lacks_ctime(const struct sources *sources, size_t index, struct catalog_reader *reader);
 
 /* Stores the current identities of the sources. For the process that writes the index. Returns 0 or
  * -errno.

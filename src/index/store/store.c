@@ -407,6 +407,31 @@ static void reopen_if_forgotten(struct store *store)
 
 /* ---- snapshots ----------------------------------------------------------------------- */
 
+/* The stores whose snapshots this thread has, each once. As map_lock prefers writers, a thread that
+ * waited for a second lock would keep the writer waiting that waits for its first. */
+#define STORES_READ_MAX 4
+static _Thread_local const struct store *stores_read[STORES_READ_MAX];
+
+/* Replaces a store in stores_read; NULL is a free place. Returns false if it is not there. */
+static bool replace_read(const struct store *old, const struct store *new)
+{
+	for (size_t i = 0; i < STORES_READ_MAX; i++)
+		if (stores_read[i] == old) {
+			stores_read[i] = new;
+			return true;
+		}
+	return false;
+}
+
+/* Refuses what would wait for a snapshot of the same thread. Returns 0 or -EDEADLK. */
+static int check_unread(const struct store *store)
+{
+	if (!replace_read(store, store) && replace_read(NULL, NULL))
+		return 0;
+	log_error("a thread that reads the index must not wait for it");
+	return -EDEADLK;
+}
+
 static struct catalog_reader *take_idle(struct store *store)
 {
 	struct catalog_reader *reader;
@@ -482,14 +507,16 @@ static int reopen_failed_for_reader(struct store *store)
 
 int store_read_begin(struct store *store, struct catalog_reader **reader)
 {
-	int r;
+	int r = check_unread(store);
 
-	for (;;) {
+	while (r == 0) {
 		reopen_if_forgotten(store);
 		pthread_rwlock_rdlock(&store->map_lock);
 		r = store->env ? begin_snapshot(store, reader) : MDB_PANIC;
-		if (r == 0)
+		if (r == 0) {
+			(void)replace_read(NULL, store);
 			return 0;
+		}
 		pthread_rwlock_unlock(&store->map_lock);
 		if (r == MDB_MAP_RESIZED)
 			r = store_error(adopt_map_size(store));
@@ -497,19 +524,22 @@ int store_read_begin(struct store *store, struct catalog_reader **reader)
 			r = reopen_failed_for_reader(store);
 		else
 			r = store_result(store, r);
-		if (r)
-			return r;
 	}
+	return r;
 }
 
 int store_read_last_commit(struct store *store, struct catalog_reader **reader)
 {
-	int r;
+	int r = check_unread(store);
 
+	if (r < 0)
+		return r;
 	pthread_rwlock_rdlock(&store->map_lock);
 	r = begin_snapshot(store, reader);
-	if (r == 0)
+	if (r == 0) {
+		(void)replace_read(NULL, store);
 		return 0;
+	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return store_result(store, r);
 }
@@ -521,6 +551,7 @@ void store_read_end(struct catalog_reader *reader)
 	if (!reader)
 		return;
 	store = reader->store;
+	(void)replace_read(store, NULL);
 	mdb_txn_reset(reader->txn);
 	pthread_mutex_lock(&store->idle_lock);
 	reader->next = store->idle;
@@ -534,8 +565,10 @@ void store_read_end(struct catalog_reader *reader)
 int store_write_begin(struct store *store, MDB_txn **txn)
 {
 	int dead = 0;
-	int r = has_failed(store->env) ? reopen_failed(store) : 0;
+	int r = check_unread(store);
 
+	if (r == 0 && has_failed(store->env))
+		r = reopen_failed(store);
 	if (r == 0)
 		r = check_data_file(store);
 	if (r < 0)

@@ -99,8 +99,9 @@ bool store_has_no_commit(const struct store *store);
  */
 MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int flags);
 
-/* Begins a snapshot of the last commit. Reopens an environment that has failed, or whose readers
- * another process took for dead. Returns 0 or -errno. */
+/* Begins a snapshot of the last commit, which the same thread must end. Reopens an environment that
+ * has failed, or whose readers another process took for dead. Returns 0, -EDEADLK if the thread has
+ * a snapshot of the store or of three other ones, or another -errno. */
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
 /* As store_read_begin(), in the thread that has the write transaction: the snapshot is without its
  * changes. Reopens nothing, as that takes the write lock. */
@@ -110,7 +111,8 @@ void store_read_end(struct catalog_reader *reader);
 
 /* store_write_begin() begins the only write transaction; the caller must have the write lock.
  * store_write_begin() also discards the snapshots of killed processes; it returns -ENOENT if the
- * data file was removed, as no later process would find the changes. store_write_commit() commits
+ * data file was removed, as no later process would find the changes, and -EDEADLK if the thread has
+ * a snapshot, for which a growing map would wait. store_write_commit() commits
  * the transaction. If the write of the root page reported a failure but readers see the new state,
  * store_write_commit() also returns 0. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);

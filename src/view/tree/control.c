@@ -90,13 +90,15 @@ static int append_source(json_t *array, const struct source *source, bool no_cti
 	return json_array_append_new(array, object) == 0 ? 0 : -ENOMEM;
 }
 
-static int set_sources(json_t *status, const struct sources *sources)
+static int set_sources(json_t *status, const struct view_query *query)
 {
+	const struct sources *sources = query->view->sources;
 	json_t *array = json_array();
 	int r = array ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < sources->count && r == 0; i++)
-		r = append_source(array, &sources->list[i], source_lacks_ctime(sources, i));
+		r = append_source(array, &sources->list[i],
+				  source_lacks_ctime(sources, i, query->reader));
 	if (r < 0) {
 		json_decref(array);
 		return r;
@@ -105,8 +107,9 @@ static int set_sources(json_t *status, const struct sources *sources)
 }
 
 /* Sets the identity of the daemon and its paths. */
-static int set_identity(json_t *status, const struct view *view)
+static int set_identity(json_t *status, const struct view_query *query)
 {
+	const struct view *view = query->view;
 	const char *index = catalog_folder(view->catalog);
 	int r = json_set_text(status, "version", TWINFS_VERSION);
 
@@ -118,7 +121,7 @@ static int set_identity(json_t *status, const struct view *view)
 		r = json_set_path(status, "mountpoint", view->mount_point,
 				  strlen(view->mount_point));
 	if (r == 0)
-		r = set_sources(status, view->sources);
+		r = set_sources(status, query);
 	if (r == 0)
 		r = json_set_path(status, "index", index, strlen(index));
 	if (r == 0)
@@ -270,7 +273,7 @@ static int build_status(const struct view_query *query, json_t *status)
 	if (r == 0)
 		r = json_set_number(status, "generation", figures.totals.generation);
 	if (r == 0)
-		r = set_identity(status, view);
+		r = set_identity(status, query);
 	if (r == 0)
 		r = set_keep_rules(status, view->keep_rules);
 	if (r == 0)

@@ -56,9 +56,9 @@ static bool are_equal(const struct case_state *p, uint64_t a, uint64_t b)
 
 static struct folder_group folder_group_of(const struct case_state *p, uint64_t dir)
 {
+	uint64_t id = folder_group(p, dir);
 	struct catalog_reader *reader = fixture_read(p->f);
 	struct folder_group group = {0};
-	uint64_t id = folder_group(p, dir);
 
 	assert_int_equal(catalog_get_folder_group(reader, id, &group), 0);
 	catalog_read_end(reader);

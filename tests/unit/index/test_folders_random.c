@@ -188,43 +188,49 @@ static void add_like(struct case_state *p, uint64_t dir, size_t name, uint64_t f
 	catalog_read_end(reader);
 }
 
-/* Makes the names of one directory those of another. */
-static void mirror(struct case_state *p, size_t from, size_t to)
+/* The kind and child of a name. All zero if the name does not exist. */
+static struct entry_record entry_at(const struct case_state *p, uint64_t dir, size_t name)
 {
 	struct catalog_reader *reader = fixture_read(p->f);
 	struct entry_record entry;
-	int r;
+	int r = catalog_find_entry(reader, dir, name_of(names[name]), &entry);
 
+	catalog_read_end(reader);
+	assert_true(r == 0 || r == -ENOENT);
+	if (r < 0)
+		return (struct entry_record){0};
+	return (struct entry_record){.kind = entry.kind, .child = entry.child};
+}
+
+/* Makes the names of one directory those of another. */
+static void mirror(struct case_state *p, size_t from, size_t to)
+{
 	for (size_t i = 0; i < NAMES; i++) {
-		r = catalog_find_entry(reader, p->dirs[from], name_of(names[i]), &entry);
+		struct entry_record entry = entry_at(p, p->dirs[from], i);
+
 		if (p->used[to][i] || (is_dir(p, id_at(p->f, p->dirs[to], names[i])) && !one_in(4)))
 			continue;
 		p->used[to][i] = true;
 		if (id_at(p->f, p->dirs[to], names[i]))
 			remove_name(p->f, p->dirs[to], names[i]);
-		if (r == 0 && entry.kind == ENTRY_FILE)
+		if (entry.kind == ENTRY_FILE)
 			add_like(p, p->dirs[to], i, entry.child);
-		else if (r == 0 && entry.kind == ENTRY_DIR)
+		else if (entry.kind == ENTRY_DIR)
 			(void)add_dir(p->f, p->dirs[to], names[i]);
 	}
-	catalog_read_end(reader);
 }
 
 /* Copies all that is in a directory to a new one. */
 static void copy_tree(struct case_state *p, uint64_t from, uint64_t to)
 {
-	struct catalog_reader *reader = fixture_read(p->f);
-	struct entry_record entry;
-
 	for (size_t i = 0; i < NAMES; i++) {
-		if (catalog_find_entry(reader, from, name_of(names[i]), &entry) < 0)
-			continue;
+		struct entry_record entry = entry_at(p, from, i);
+
 		if (entry.kind == ENTRY_FILE)
 			add_like(p, to, i, entry.child);
 		else if (entry.kind == ENTRY_DIR)
 			copy_tree(p, entry.child, add_dir(p->f, to, names[i]));
 	}
-	catalog_read_end(reader);
 }
 
 static void change(struct case_state *p)

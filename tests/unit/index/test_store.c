@@ -158,21 +158,50 @@ static void *read_with_all(void *context)
 	return NULL;
 }
 
+/* Begins this many snapshots in as many threads. They end when all have begun. */
+static void read_at_once(struct many_readers *many_readers, unsigned int count)
+{
+	pthread_t threads[READERS];
+
+	assert_in_range(count, 1, READERS);
+	assert_int_equal(pthread_barrier_init(&many_readers->all_have_begun, NULL, count), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_with_all, many_readers), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(pthread_barrier_destroy(&many_readers->all_have_begun), 0);
+}
+
 static void test_readers_beyond_the_limit_are_refused(void **state)
 {
 	struct many_readers many_readers = {.fixture = *state};
-	pthread_t threads[READERS];
 
-	assert_int_equal(pthread_barrier_init(&many_readers.all_have_begun, NULL, READERS), 0);
-	for (size_t i = 0; i < READERS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, read_with_all, &many_readers),
-				 0);
-	for (size_t i = 0; i < READERS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	read_at_once(&many_readers, READERS);
 	assert_int_equal(many_readers.served + many_readers.refused, READERS);
 	assert_true(many_readers.served > 100 && many_readers.refused > 0);
-	assert_int_equal(pthread_barrier_destroy(&many_readers.all_have_begun), 0);
 	audit_index(many_readers.fixture->catalog);
+}
+
+static void read_totals(void *fixture)
+{
+	(void)totals_of(fixture);
+}
+
+static void test_thread_with_a_snapshot_is_refused_another_and_a_write(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_reader *reader = fixture_read(f), *second = NULL;
+	struct counted_apply apply = {.fixture = f};
+
+	assert_int_equal(catalog_read_begin(f->catalog, &second), -EDEADLK);
+	assert_null(second);
+	assert_int_equal(catalog_write(f->catalog, counted_body, &apply), -EDEADLK);
+	assert_int_equal(apply.runs, 0);
+	run_in_thread(read_totals, f);
+	catalog_read_end(reader);
+	read_totals(f);
+	assert_int_equal(catalog_write(f->catalog, counted_body, &apply), 0);
+	assert_true(apply.runs > 0);
 }
 
 static void *take_ids(void *context)
@@ -381,14 +410,13 @@ static void free_slots(const struct fixture *f)
 static void test_readers_that_were_taken_for_dead_begin_again(void **state)
 {
 	struct fixture *f = *state;
-	struct catalog_reader *readers[3];
 	uint64_t inode = 10;
 
 	for (int round = 0; round < 3; round++) {
-		for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
-			readers[i] = fixture_read(f);
-		for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
-			catalog_read_end(readers[i]);
+		struct many_readers many_readers = {.fixture = f};
+
+		read_at_once(&many_readers, 3);
+		assert_int_equal(many_readers.served, 3);
 		free_slots(f);
 		audit_index(f->catalog);
 		free_slots(f);
@@ -473,6 +501,7 @@ int main(void)
 		CASE(test_batch_that_fills_the_map_runs_again_in_a_larger_one),
 		CASE(test_readers_see_whole_transactions_while_the_map_grows),
 		CASE(test_readers_beyond_the_limit_are_refused),
+		CASE(test_thread_with_a_snapshot_is_refused_another_and_a_write),
 		CASE(test_threads_get_different_ids),
 		CASE(test_index_is_readable_if_its_map_cannot_grow),
 		CASE(test_index_is_usable_after_any_failed_write),

@@ -25,12 +25,7 @@ static struct tree *scanned(void **state)
 
 static struct file_record record_of(const struct tree *t, const char *path)
 {
-	struct catalog_reader *reader = fixture_read(&t->index);
-	struct file_record file;
-
-	assert_int_equal(catalog_get_file(reader, id_of_path(t, path), &file), 0);
-	catalog_read_end(reader);
-	return file;
+	return file_at(&t->index, id_of_path(t, path));
 }
 
 /* Changes only the ctime. The clock of a file system can be unchanged for some milliseconds, so

@@ -15,10 +15,10 @@ static void know(struct case_state *p)
 
 static uint64_t group_of(const struct case_state *p, const char *path)
 {
+	uint64_t id = id_of(p, path), group;
 	struct catalog_reader *reader = fixture_read(&p->t->index);
-	uint64_t group;
 
-	assert_int_equal(catalog_find_folder_group(reader, id_of(p, path), &group), 0);
+	assert_int_equal(catalog_find_folder_group(reader, id, &group), 0);
 	catalog_read_end(reader);
 	return group;
 }

@@ -39,28 +39,44 @@ static struct catalog_reader *begin(struct fixture *fixture)
 	return reader;
 }
 
+/* The directory "old/d" in a snapshot of a thread that waits. */
+struct older {
+	struct fixture *fixture;
+	struct catalog_reader *reader;
+	uint64_t above, below;
+};
+
+/* Renames "old", and reads the older and a newer snapshot in turn. */
+static void rename_and_compare(void *context)
+{
+	const struct older *older = context;
+	struct fixture *fixture = older->fixture;
+	struct catalog_reader *newer;
+
+	rename_dir(fixture, older->above, "new");
+	newer = begin(fixture);
+	for (int i = 0; i < 3; i++) {
+		assert_path(fixture, newer, older->below, "new/d");
+		assert_path(fixture, newer, older->below, "new/d");
+		assert_path(fixture, older->reader, older->below, "old/d");
+		assert_path(fixture, older->reader, root_of(fixture), "");
+	}
+	catalog_read_end(newer);
+}
+
 static void test_directory_has_the_path_of_the_snapshot_that_is_read(void **state)
 {
-	struct catalog_reader *older, *newer;
 	struct fixture fixture;
-	uint64_t above, below;
+	struct older older = {.fixture = &fixture};
 
 	(void)state;
 	fixture_open(&fixture, one_source);
-	above = fixture_add_dir(&fixture, root_of(&fixture), "old", 0);
-	below = fixture_add_dir(&fixture, above, "d", 0);
-	older = begin(&fixture);
-	assert_path(&fixture, older, below, "old/d");
-	rename_dir(&fixture, above, "new");
-	newer = begin(&fixture);
-	for (int i = 0; i < 3; i++) {
-		assert_path(&fixture, newer, below, "new/d");
-		assert_path(&fixture, newer, below, "new/d");
-		assert_path(&fixture, older, below, "old/d");
-		assert_path(&fixture, older, root_of(&fixture), "");
-	}
-	catalog_read_end(older);
-	catalog_read_end(newer);
+	older.above = fixture_add_dir(&fixture, root_of(&fixture), "old", 0);
+	older.below = fixture_add_dir(&fixture, older.above, "d", 0);
+	older.reader = begin(&fixture);
+	assert_path(&fixture, older.reader, older.below, "old/d");
+	run_in_thread(rename_and_compare, &older);
+	catalog_read_end(older.reader);
 	fixture_close(&fixture);
 }
 
