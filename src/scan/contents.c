@@ -148,31 +148,49 @@ static int read_block(struct prefix_reader *prefixes, struct candidate *candidat
 	return 0;
 }
 
-static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
+/* Sets what the index has of a candidate. */
+static void find_candidate(struct prefix_reader *prefixes, uint32_t index,
+			   struct reading_ahead *ahead)
 {
 	struct candidate *candidate = &prefixes->contents->window.list[index];
-	struct reading reading = {.fd = -1};
-	struct file_record file;
-	int r = catalog_get_file(prefixes->reader, candidate->file, &file);
+	int r = catalog_get_file(prefixes->reader, candidate->file, &ahead->file);
 
+	ahead->wanted = false;
 	if (r == -ENOENT)
 		return; /* the file was deleted meanwhile */
 	if (r < 0) {
 		fail(prefixes->contents, r);
 		return;
 	}
-	if (file.names == 0 || file.attributes.size != candidate->size)
+	if (ahead->file.names == 0 || ahead->file.attributes.size != candidate->size)
 		return; /* the file changed meanwhile, and is a candidate of another size */
-	r = reading_open(&reading, &prefixes->opener, prefixes->reader, &file, true);
-	candidate->digest = file_digest(&file);
+	ahead->wanted = true;
+	ahead->length = prefix_length(candidate->size);
+	candidate->digest = file_digest(&ahead->file);
+}
+
+static void read_prefix(struct prefix_reader *prefixes, uint32_t index, struct reading_ahead *ahead)
+{
+	struct candidate *candidate = &prefixes->contents->window.list[index];
+	struct reading *reading = &ahead->reading;
+	int r = ahead->result;
+
+	if (!ahead->wanted)
+		return;
+	if (stop_requested()) {
+		reading_abandon(reading);
+		return;
+	}
 	if (r == 0)
-		r = read_block(prefixes, candidate, &reading, prefixes->blocks[prefixes->count]);
+		r = reading_check(reading, &prefixes->opener, &ahead->file, true);
+	if (r == 0)
+		r = read_block(prefixes, candidate, reading, prefixes->blocks[prefixes->count]);
 	if (is_small(candidate->size)) /* the prefix is the whole file */
 		count_done(prefixes->contents, 1, candidate->size);
 	if (r == 0)
 		prefixes->indexes[prefixes->count++] = index;
 	else
-		note_outcome(prefixes->contents, prefixes->reader, &file, r, &reading);
+		note_outcome(prefixes->contents, prefixes->reader, &ahead->file, r, reading);
 }
 
 /* Adds the prefixes that were read. */
@@ -192,14 +210,19 @@ static void enter_prefixes(struct prefix_reader *prefixes)
 	prefixes->count = 0;
 }
 
+/* Reads the candidates from first to end, at most READING_WINDOW. */
 static int read_range(struct prefix_reader *prefixes, uint32_t first, uint32_t end)
 {
+	struct reading_ahead window[READING_WINDOW];
 	int r = catalog_read_begin(prefixes->contents->ingest->catalog, &prefixes->reader);
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = first; i < end && !stop_requested(); i++) {
-		read_prefix(prefixes, i);
+	for (uint32_t i = first; i < end; i++)
+		find_candidate(prefixes, i, &window[i - first]);
+	readings_open(window, end - first, &prefixes->opener, prefixes->reader);
+	for (uint32_t i = first; i < end; i++) {
+		read_prefix(prefixes, i, &window[i - first]);
 		if (prefixes->count == READ_FILES)
 			enter_prefixes(prefixes);
 	}
@@ -211,14 +234,14 @@ static int read_range(struct prefix_reader *prefixes, uint32_t first, uint32_t e
 static void read_all(struct prefix_reader *prefixes)
 {
 	struct contents *contents = prefixes->contents;
-	uint32_t first, end;
+	uint32_t count = (uint32_t)reading_window(contents->readers), first, end;
 	int r;
 
 	/* If a trial is due, the threads return. The trial then decides whether the remaining
 	 * candidates are sorted. */
 	while (!contents->failure && !stop_requested() &&
 	       !disk_order_trial_is_due(&contents->order)) {
-		if (!disk_order_take(contents, TAKEN_FILES, &first, &end))
+		if (!disk_order_take(contents, count, &first, &end))
 			break;
 		r = read_range(prefixes, first, end);
 		if (r < 0)
@@ -421,6 +444,16 @@ static void fetch_turn(const struct comparison *c, struct compared *compared, ui
 	compared->fetched = from + turn;
 }
 
+/* Counts bytes as progress, at most as many as the file has: some are read twice. */
+static void count_read(const struct comparison *c, struct compared *compared, size_t length)
+{
+	uint64_t left = c->prefix->key.size - compared->read_bytes;
+	uint64_t counted = length < left ? length : left;
+
+	count_done(c->contents, 0, counted);
+	compared->read_bytes += counted;
+}
+
 static int read_strand(void *context, struct strand *strand, uint64_t offset, void *block,
 		       size_t length)
 {
@@ -438,10 +471,8 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 		abandon(c, strand);
 		return -1;
 	}
-	if (compared->counted && compared->read_bytes + length <= c->prefix->key.size) {
-		count_done(c->contents, 0, length);
-		compared->read_bytes += length;
-	}
+	if (compared->counted)
+		count_read(c, compared, length);
 	return c->keep_open ? 0 : finish(c, strand);
 }
 
@@ -658,6 +689,16 @@ static void note_too_many(struct comparison *c)
 	}
 }
 
+/* The last blocks of files of this size are compared first, as recordings and disk images can have
+ * equal beginnings. Of 160 files of 16 MiB, a quarter of which differed at the end, 1,289 MiB were
+ * read instead of 1,929. */
+#define END_FIRST_BYTES (UINT64_C(4) << 20)
+
+static bool compares_ends_first(const struct comparison *c)
+{
+	return c->prefix->key.size >= END_FIRST_BYTES && !disk_order_is_on(&c->contents->order);
+}
+
 static int compare_files(struct comparison *c, void *memory, size_t budget)
 {
 	struct refinement refinement = {.calls = &refine_calls,
@@ -666,7 +707,8 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 					.memory = memory,
 					.budget_bytes = budget,
 					.seed = c->contents->seed,
-					.hash_later = c->large_holes};
+					.hash_later = c->large_holes,
+					.end_first = compares_ends_first(c)};
 	AUTO_FREE struct strand **strands = calloc(c->count ? c->count : 1, sizeof(*strands));
 	int r;
 
@@ -921,7 +963,7 @@ static int read_prefixes(struct contents *contents)
 			r = disk_order_arrange(contents, contents->next);
 		if (r == 0)
 			r = run(contents, read_prefixes_run,
-				&(struct window_work){contents->next, count, TAKEN_FILES,
+				&(struct window_work){contents->next, count, READING_WINDOW,
 						      contents->readers});
 	}
 	return r;

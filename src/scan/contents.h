@@ -147,10 +147,6 @@ uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-/* Number of candidates that a thread takes at a time. The thread reads their prefixes in one
- * snapshot of the index. */
-#define TAKEN_FILES 64
-
 struct contents {
 	struct ingest *ingest;
 	struct window window;

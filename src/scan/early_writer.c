@@ -16,10 +16,6 @@
 #include "scan/reading.h"
 #include "scan/shared_contents.h"
 
-/* Number of files that a thread takes at a time. They are mostly in one directory, which is then
- * opened once. */
-#define TAKEN_FILES 64
-
 /* A committed file with a known content. */
 struct early_found {
 	uint64_t file;
@@ -129,39 +125,58 @@ struct late_reader {
 	uint8_t *block; /* SMALL_BYTES */
 };
 
-/* Reads and proves the first bytes of a file. Returns their number; 0: the file stays unread. */
-static size_t read_file(struct late_reader *reader, uint64_t id, uint64_t *size)
+/* Reads and proves the first bytes of an open file. Returns their number; 0: the file stays unread.
+ */
+static size_t read_file(struct late_reader *reader, struct reading_ahead *ahead)
 {
-	struct reading reading;
-	struct file_record file;
-	size_t length;
+	struct reading *reading = &ahead->reading;
 	long got;
 
-	if (catalog_get_file(reader->snapshot, id, &file) || file.names != 1)
+	if (stop_requested())
+		reading_abandon(reading);
+	if (reading->fd < 0 || reading_check(reading, &reader->opener, &ahead->file, true))
 		return 0;
-	*size = file.attributes.size;
-	length = prefix_length(*size);
-	if (reading_open(&reading, &reader->opener, reader->snapshot, &file, true))
+	got = read_fully_at(reading->fd, reader->block, ahead->length, 0);
+	if (reading_close(reading, reader->late->ingest->catalog) || got != (long)ahead->length)
 		return 0;
-	got = read_fully_at(reading.fd, reader->block, length, 0);
-	if (reading_close(&reading, reader->late->ingest->catalog) || got != (long)length)
-		return 0;
-	return length;
+	return ahead->length;
+}
+
+/* Sets what the index has of a file. */
+static void find_file(const struct late_reader *reader, uint64_t id, struct reading_ahead *ahead)
+{
+	int r = catalog_get_file(reader->snapshot, id, &ahead->file);
+
+	ahead->wanted = r == 0 && ahead->file.names == 1;
+	ahead->length = ahead->wanted ? prefix_length(ahead->file.attributes.size) : 0;
+}
+
+/* Reads the files from first to end, which fit in a window. */
+static void read_window(struct late_reader *reader, size_t first, size_t end)
+{
+	struct late_files *late = reader->late;
+	struct reading_ahead window[READING_WINDOW];
+
+	for (size_t i = first; i < end; i++)
+		find_file(reader, late->files[i], &window[i - first]);
+	readings_open(window, end - first, &reader->opener, reader->snapshot);
+	for (size_t i = first; i < end; i++) {
+		struct reading_ahead *ahead = &window[i - first];
+		size_t length = read_file(reader, ahead);
+
+		late->use(late->context, i, length ? ahead->file.attributes.size : 0, reader->block,
+			  length);
+	}
 }
 
 static void read_taken(struct late_reader *reader)
 {
 	struct late_files *late = reader->late;
-	uint64_t size = 0;
-	size_t first, end, length;
+	size_t count = reading_window(late->threads), first;
 
-	while ((first = atomic_fetch_add(&late->next, TAKEN_FILES)) < late->count) {
-		end = first + TAKEN_FILES < late->count ? first + TAKEN_FILES : late->count;
-		for (size_t i = first; i < end && !stop_requested(); i++) {
-			length = read_file(reader, late->files[i], &size);
-			late->use(late->context, i, size, reader->block, length);
-		}
-	}
+	while (!stop_requested() && (first = atomic_fetch_add(&late->next, count)) < late->count)
+		read_window(reader, first,
+			    late->count - first < count ? late->count : first + count);
 }
 
 static void *read_some(void *context)
@@ -187,7 +202,7 @@ static void *read_some(void *context)
  * stop_requested(). Returns 0 or -errno. */
 static int read_files(struct late_files *late)
 {
-	size_t useful = (late->count + TAKEN_FILES - 1) / TAKEN_FILES;
+	size_t useful = (late->count + READING_WINDOW - 1) / READING_WINDOW;
 	int r;
 
 	if (late->count == 0)

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/filesystem.h"
+#include "scan/disk.h"
 
 /* Guard time: two changes within this time can leave the same time stamp. Kernels use the time of
  * the last tick, which is at most 10 ms ago. FAT stores times in steps of two seconds, and other
@@ -232,26 +234,87 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 										  : READING_CHANGED;
 }
 
-int reading_open(struct reading *reading, struct file_opener *opener, struct catalog_reader *reader,
-		 const struct file_record *file, bool hold)
+int reading_open_unchecked(struct reading *reading, struct file_opener *opener,
+			   struct catalog_reader *reader, const struct file_record *file)
 {
 	int r;
 
 	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
-	if (reading->fd < 0) {
-		r = reading->fd;
-		/* the name or the source is missing, or the name is now a mount point or another
-		 * type of file */
-		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
-		    r == -ENODEV)
-			r = READING_GONE;
-		return r;
-	}
-	r = check_open(reading, opener, file, hold);
+	if (reading->fd >= 0)
+		return 0;
+	r = reading->fd;
+	/* the name or the source is missing, or the name is now a mount point or another type of
+	 * file */
+	if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
+	    r == -ENODEV)
+		r = READING_GONE;
+	return r;
+}
+
+int reading_check(struct reading *reading, const struct file_opener *opener,
+		  const struct file_record *file, bool hold)
+{
+	int r = check_open(reading, opener, file, hold);
+
 	if (r)
 		reading_abandon(reading);
 	return r;
 }
+
+int reading_open(struct reading *reading, struct file_opener *opener, struct catalog_reader *reader,
+		 const struct file_record *file, bool hold)
+{
+	int r = reading_open_unchecked(reading, opener, reader, file);
+
+	return r ? r : reading_check(reading, opener, file, hold);
+}
+
+/* ---- several files -------------------------------------------------------------------------- */
+
+size_t reading_window(unsigned int threads)
+{
+	struct rlimit limit;
+	size_t most;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	most = limit.rlim_cur / 4 / threads;
+	return most > READING_WINDOW ? READING_WINDOW : most < 1 ? 1 : most;
+}
+
+/* A larger file is probably read beyond its first bytes. The readahead of the kernel fetches it in
+ * fewer and larger pieces if these are not cached. */
+#define FETCHED_FILE_MAX (UINT64_C(256) << 10)
+
+static bool wants_fetch(const struct reading_ahead *file)
+{
+	return file->wanted && file->result == 0 && file->file.attributes.size <= FETCHED_FILE_MAX;
+}
+
+static bool is_cached(const struct reading_ahead *file)
+{
+	return !wants_fetch(file) || disk_fetch_is_cached(file->reading.fd);
+}
+
+void readings_open(struct reading_ahead *list, size_t count, struct file_opener *opener,
+		   struct catalog_reader *reader)
+{
+	for (size_t i = 0; i < count; i++) {
+		list[i].reading.fd = -1;
+		if (list[i].wanted)
+			list[i].result = reading_open_unchecked(&list[i].reading, opener, reader,
+								&list[i].file);
+	}
+	/* a file that is alone is read as quickly without */
+	if (count < 2 || (is_cached(&list[0]) && is_cached(&list[count - 1])))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (wants_fetch(&list[i]))
+			disk_fetch_range(list[i].reading.fd, 0, list[i].length);
+	}
+}
+
+/* ---- one file ------------------------------------------------------------------------------- */
 
 int reading_take(struct reading *reading, struct catalog *catalog, int fd)
 {

@@ -77,7 +77,14 @@ struct reading {
 	struct attributes attributes; /* as read last */
 };
 
-/* Opens the file at one of its names and checks that its bytes can be proved now.
+/* Opens the file at one of its names. The name can lead to another file, and no lease is taken:
+ * reading_check() must follow before a byte is read. Until then, the caller may have the kernel
+ * read ahead (disk_fetch_range()). Returns 0, READING_GONE, or -errno. */
+MUST_CHECK int reading_open_unchecked(struct reading *reading, struct file_opener *opener,
+				      struct catalog_reader *reader,
+				      const struct file_record *file);
+
+/* Checks that the bytes of a file that reading_open_unchecked() opened can be proved now.
  *
  * hold		keep the lease until reading_close(). Only for a file that is read in one go, as a
  *		writer has to wait for the end of the lease.
@@ -86,6 +93,10 @@ struct reading {
  * READING_CHANGED, reading->attributes are the new ones. If the lease is held and times are finer
  * than seconds, only reading_close() checks the signature. Can wait for the guard time (20 ms).
  */
+MUST_CHECK int reading_check(struct reading *reading, const struct file_opener *opener,
+			     const struct file_record *file, bool hold);
+
+/* Calls reading_open_unchecked() and reading_check(). */
 MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
 			    struct catalog_reader *reader, const struct file_record *file,
 			    bool hold);
@@ -96,6 +107,33 @@ MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
  * reading_outcome, or -errno. If the result is not 0, the file is closed. Can wait for the guard
  * time (20 ms). */
 MUST_CHECK int reading_take(struct reading *reading, struct catalog *catalog, int fd);
+
+/* ---- several files -------------------------------------------------------------------------- */
+
+/* Files that are opened before the first of them is read. The disk then has requests for all of
+ * them at once, which a disk without seeks serves at the same time. */
+#define READING_WINDOW 32
+
+struct reading_ahead {
+	/* set by the caller */
+	struct file_record file;
+	bool wanted; /* false: the file is left out */
+	size_t length; /* first bytes that will be read */
+	/* set by readings_open() */
+	struct reading reading;
+	int result; /* of reading_open_unchecked() */
+};
+
+/* Returns how many files each of so many threads should open at a time, at most READING_WINDOW: a
+ * quarter of the descriptors of the process is for such files. */
+size_t reading_window(unsigned int threads);
+
+/* Opens files without a check, and asks the kernel to read their first bytes if the first or the
+ * last of them is not cached. Each file must then be checked by reading_check() or abandoned. */
+void readings_open(struct reading_ahead *list, size_t count, struct file_opener *opener,
+		   struct catalog_reader *reader);
+
+/* ---- one file ------------------------------------------------------------------------------- */
 
 /* Returns whether no program waits to write the file, as far as a lease shows it. */
 bool reading_is_unbroken(const struct reading *reading);

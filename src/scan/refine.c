@@ -429,20 +429,41 @@ static int follow_range(struct refinement *refinement, struct strand **strands, 
 	return range->count == 1 ? emit_alone(refinement, strands[range->first]) : 0;
 }
 
+/* Compares the last block of each strand. Leaves the classes on the stack. */
+static int compare_ends(struct refinement *refinement, struct strand **strands, size_t count,
+			struct range_stack *stack)
+{
+	struct range range = {.count = count,
+			      .offset = (refinement->size_bytes - 1) / BLOCK_MIN * BLOCK_MIN};
+	int r = compare_step(refinement, strands, &range, stack);
+
+	if (r == 0)
+		r = push(stack, &range);
+	return r < 0 ? r : 0;
+}
+
+/* Begins a range at the first byte of its files. */
+static int begin_range(const struct refinement *refinement, struct range *range)
+{
+	range->offset = 0;
+	if (refinement->hash_later)
+		return 0;
+	range->hash = hash_state_new();
+	return range->hash ? 0 : -ENOMEM;
+}
+
 static int refine_together(struct refinement *refinement, struct strand **strands, size_t count)
 {
 	struct range range = {.count = count};
 	struct range_stack stack = {0};
-	int r = 0;
+	int r;
 
-	if (!refinement->hash_later) {
-		range.hash = hash_state_new();
-		r = range.hash ? 0 : -ENOMEM;
-	}
-	if (r == 0)
+	if (refinement->end_first)
+		r = compare_ends(refinement, strands, count, &stack);
+	else
 		r = push(&stack, &range);
-	if (r < 0)
-		hash_state_free(range.hash);
+	for (size_t i = 0; r == 0 && i < stack.count; i++)
+		r = begin_range(refinement, &stack.list[i]);
 	while (r == 0 && stack.count > 0) {
 		range = stack.list[--stack.count];
 		r = follow_range(refinement, strands, &range, &stack);

@@ -59,6 +59,9 @@ struct refinement {
 	 * not from the blocks that are compared. For files with large holes, which are compared in
 	 * no time but hashed at only 20 to 80 GB/s. */
 	bool hash_later;
+	/* Compares the last blocks first, which are read again if they are equal. Files that differ
+	 * only there are then not read to their end. Not for empty files. */
+	bool end_first;
 	/* Seed of the hash that divides files if they are too many to be read together. Random and
 	 * secret, so that no user can make contents that collide. */
 	uint64_t seed;

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -116,6 +117,60 @@ static void test_file_mapped_for_writing_is_busy(void **state)
 	assert_int_equal(munmap(map, 4096), 0);
 	assert_int_equal(open_file(p, false), 0);
 	reading_abandon(&p->reading);
+}
+
+/* Opens the file without a check, and leaves out another one. */
+static struct reading_ahead open_ahead(struct case_state *p)
+{
+	struct reading_ahead list[2] = {{.file = record_of(p), .wanted = true, .length = 7}};
+
+	readings_open(list, ARRAY_SIZE(list), &p->opener, p->reader);
+	assert_int_equal(list[0].result, 0);
+	assert_int_equal(list[1].reading.fd, -1);
+	assert_false(list[0].reading.leased);
+	return list[0];
+}
+
+static void test_writer_that_opens_before_the_check_is_detected(void **state)
+{
+	struct case_state *p = *state;
+	struct reading_ahead ahead = open_ahead(p);
+	int writer = open_writer(p);
+
+	assert_true(writer >= 0); /* no lease stops it */
+	assert_int_equal(reading_check(&ahead.reading, &p->opener, &ahead.file, true),
+			 READING_BUSY);
+	assert_int_equal(ahead.reading.fd, -1);
+	close(writer);
+}
+
+static void test_change_before_the_check_is_detected(void **state)
+{
+	struct case_state *p = *state;
+	struct reading_ahead ahead = open_ahead(p);
+
+	write_text(p->t, "dir/a", "CONTENT");
+	assert_int_equal(reading_check(&ahead.reading, &p->opener, &ahead.file, true), 0);
+	assert_int_equal(reading_close(&ahead.reading, p->t->index.catalog), READING_CHANGED);
+	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
+	write_text(p->t, "dir/a", "content");
+	ahead = open_ahead(p); /* the index has the other file of this name */
+	assert_int_equal(reading_check(&ahead.reading, &p->opener, &ahead.file, false),
+			 READING_GONE);
+	assert_int_equal(ahead.reading.fd, -1);
+}
+
+static void test_window_takes_a_quarter_of_the_descriptors(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(reading_window(1), READING_WINDOW);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, limit.rlim_max}), 0);
+	assert_int_equal(reading_window(8), 2);
+	assert_int_equal(reading_window(64), 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 static void test_writer_that_opens_during_the_read_is_detected(void **state)
@@ -377,6 +432,9 @@ int main(void)
 		CASE(test_quiet_file_is_read),
 		CASE(test_file_open_for_writing_is_busy),
 		CASE(test_file_mapped_for_writing_is_busy),
+		CASE(test_writer_that_opens_before_the_check_is_detected),
+		CASE(test_change_before_the_check_is_detected),
+		CASE(test_window_takes_a_quarter_of_the_descriptors),
 		CASE(test_writer_that_opens_during_the_read_is_detected),
 		CASE(test_writer_that_closed_again_is_detected_by_its_change),
 		CASE(test_held_lease_blocks_writers_and_detects_them),
