@@ -503,8 +503,11 @@ static int take_inbox(struct follower *follower)
 static int take_events(struct follower *follower)
 {
 	CLEANUP(event_set_reset) struct event_set inodes = {0};
+	struct watch_figures figures;
 	int r = watch_take(follower->watch, &follower->dirty);
 
+	watch_figures(follower->watch, &figures);
+	atomic_store(&follower->currency.overflows, figures.overflows);
 	if (r == 0)
 		r = watch_take_inodes(follower->watch, &inodes);
 	if (r == 0)

@@ -232,6 +232,9 @@ static int set_watch(json_t *status, const struct view *view)
 
 	if (r == 0)
 		r = json_set_text(status, "watch", view->watch);
+	if (r == 0)
+		r = json_set_number(status, "overflows",
+				    view->currency ? view->currency->overflows : 0);
 	if (r < 0 || unwatched == 0)
 		return r;
 	r = json_set_number(status, "unwatched", unwatched);

@@ -91,6 +91,7 @@ struct currency {
 	 * first event that was taken and is not applied; 0: none */
 	_Atomic uint64_t arrived_ns, taken_ns;
 	_Atomic int64_t checked_s; /* wall-clock time of the last complete check; 0: never */
+	_Atomic uint64_t overflows; /* how often events of a source were lost */
 };
 
 /* Notes that an event arrived. */
