@@ -492,8 +492,8 @@ def disturb(kind, twinfs, forest, view, views, words):
     """Changes the forest while the daemon is stopped, or before it is killed and followed by
     another one; returns the view to continue with."""
     if kind == "overflow":
+        burst = storm.watched_folder(forest.roots[0], view)
         with stopped(view.pid):
-            burst = os.path.join(os.fsdecode(forest.roots[0]), "burst")
             storm.burst(burst)
             forest.steps(STEPS)
             trees.remove(burst)

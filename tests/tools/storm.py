@@ -437,11 +437,20 @@ def burst(folder):
             trees.write(os.path.join(folder, f"{number}"), b"%d" % (number % 300))
 
 
+def watched_folder(source, view):
+    """The path of a folder whose events a view gets: a folder without a watch has none."""
+    folder = os.path.join(os.fsdecode(source), "burst")
+    os.makedirs(folder, exist_ok=True)
+    view.sync()
+    return folder
+
+
 def disturb(kind, program, source, view, views):
     """Causes the event in the middle of a storm; returns the view to continue with."""
     if kind == "overflow":
+        folder = watched_folder(source, view)
         with stopped(view.pid):
-            burst(os.path.join(source, "burst"))
+            burst(folder)
     elif kind == "killed":
         end_process(view.pid, signal.SIGKILL)
         view.pid = None
