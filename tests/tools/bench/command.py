@@ -47,10 +47,10 @@ class Bench:
     def title(text):
         print(f"\n{text}", flush=True)
 
-    def data_sets(self):
-        """(name, sources) of the selected data sets."""
-        for name in self.settings.set or ["real", *data.SETS]:
-            yield name, [self.settings.real if name == "real" else self.library.set(name)]
+    def data_sets(self, names=data.NAMES):
+        """(name, sources) of the selected ones of these data sets."""
+        for name in filter(names.__contains__, self.settings.set or data.NAMES):
+            yield name, self.library.sources(name, self.settings.real)
 
     @staticmethod
     def file_system(path):
@@ -104,9 +104,10 @@ def parse(arguments):
         help="time limit of a peer (300)")
     add("--peer", action="append", metavar="NAME",
         help=f"only the peers given by this option: {', '.join(peers.PEERS)}")
-    add("--set", action="append", choices=["real", *data.SETS], help="only the data sets "
-        "given by this option, in the modes warm and cold")
-    add("--real", type=Path, default=Path("/usr"), help="the tree of the data set real (/usr)")
+    add("--set", action="append", choices=data.NAMES, help="only the data sets given by this "
+        "option, in the modes warm, cold and folders")
+    add("--real", type=Path, default=Path("/usr"),
+        help="the tree of the data sets real and half-copied (/usr)")
     add("--scale", type=float, default=1, help="size of the generated data sets (1)")
     add("--files", type=counts, default=[400_000], metavar="N[,N...]",
         help="sizes of the trees of mode scale, the first also of rescan and day (400000); more "

@@ -17,7 +17,8 @@ from bench.runs import progress
 VERSION = 1  # increment it when the contents of a set change
 KIB, MIB = 1 << 10, 1 << 20
 POOL_BYTES = 24 * MIB
-CHUNK_FILES = 1000
+SNAPSHOTS = 30
+CHUNK_FILES = 34 * SNAPSHOTS  # a chunk has all snapshots of a name
 # Of the trees that many_files.c makes: one file in COPIED is a copy; a mixed tree has empty files
 # except for one in EMPTY_CYCLE groups of COPIED files; both repeat after CYCLE files.
 COPIED, EMPTY_CYCLE = 4, 4
@@ -33,6 +34,7 @@ class File:
     size: int
     shared: int = 0
     changed: int = None  # position of a changed byte
+    link: str = None  # the path of an earlier file that this one is a hard link of
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,20 @@ def photos(number, _):
     return File(f"{folder}/IMG_{number:05}.jpg", content, size)
 
 
+def snapshots(number, _):
+    """Snapshots of a tree as rsnapshot makes them: a file that did not change is a hard link. In
+    each snapshot one file in 100 is a new one: every second of these has new bytes. One file in ten
+    is a copy of another."""
+    name, snapshot = divmod(number, SNAPSHOTS)
+    renewed = [one for one in range(1, snapshot + 1) if (name + 37 * one) % 100 == 0]
+    path = f"{name // 1000:03}/{name % 1000:03}"
+    link = f"{snapshot - 1:02}/{path}" if snapshot and snapshot not in renewed else None
+    version = sum((name // 100 + one) % 2 == 0 for one in renewed)
+    original = name - 1 if name % 10 == 9 and not version else name
+    return File(f"{snapshot:02}/{path}", original * SNAPSHOTS + version,
+                KIB * (1 + original % 8), link=link)
+
+
 def one_file(size, _number, _count):
     return File("file", 0, size)
 
@@ -84,7 +100,12 @@ SETS = {
     "large": Set(160, large),
     "no-duplicates": Set(40_000, no_duplicates),
     "photos": Set(1500, photos, least=6),
+    "snapshots": Set(100_000 * SNAPSHOTS, snapshots, least=20 * SNAPSHOTS),
 }
+COPIED_HALF = "half-copied"
+NAMES = ("real", COPIED_HALF, *SETS)
+# Folders of the copied half have at most one in this many of the files.
+PIECES = 64
 
 
 @cache
@@ -123,10 +144,48 @@ def write_files(folder, describe, count, numbers):
         if parent not in made:
             os.makedirs(parent, exist_ok=True)
             made.add(parent)
+        if file.link:
+            os.link(os.path.join(folder, file.link), path)
+            continue
         with open(path, "wb", buffering=0) as out:
             write_content(out, file)
         if file.changed is not None:
             flip(path, file.changed)
+
+
+def pieces(root):
+    """Folders of a tree in the order of their paths, none of which is in another. Each has at most
+    one in PIECES of the names, or has no folders."""
+    folders, names = {}, {}
+    for path, below, files in os.walk(os.fsencode(root), topdown=False):
+        below = sorted(os.path.join(path, name) for name in below
+                       if os.path.join(path, name) in names)  # no links
+        folders[path] = below
+        names[path] = len(files) + sum(names[one] for one in below)
+    most = names[os.fsencode(root)] // PIECES
+
+    def split(path):
+        if names[path] <= most or not folders[path]:
+            return [path]
+        return [piece for one in folders[path] for piece in split(one)]
+    return split(os.fsencode(root))
+
+
+def copy_folder(source, target):
+    """Copies files that can be read and symbolic links."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    subprocess.run(["cp", "-R", "-P", source, target], check=False, stderr=subprocess.DEVNULL)
+
+
+def state_of(folder):
+    """A text that changes with the names, sizes and times of the files of a folder."""
+    state = hashlib.blake2b(digest_size=16)
+    for path, below, files in os.walk(folder):
+        below.sort()
+        for name in sorted(files):
+            info = os.lstat(os.path.join(path, name))
+            state.update(b"%s/%s %d %d\n" % (path, name, info.st_size, info.st_mtime_ns))
+    return state.hexdigest()
 
 
 class Library:
@@ -140,6 +199,27 @@ class Library:
         wanted = SETS[name]
         return self.described(name, wanted.file, max(wanted.least,
                                                      round(wanted.files * self.scale)))
+
+    def sources(self, name, real):
+        """The folders of a set of NAMES; real  the folder of the set real"""
+        if name == "real":
+            return [real]
+        if name == COPIED_HALF:
+            return [real, self.half_of(real)]
+        return [self.set(name)]
+
+    def half_of(self, real):
+        """A copy of every second piece of a tree; of fewer at a smaller scale."""
+        every = max(2, round(2 / self.scale))
+        chosen = pieces(real)[1::every] or pieces(real)[:1]
+        states = "".join(state_of(path) for path in chosen)
+
+        def write(target):
+            for path in chosen:
+                below = os.path.relpath(path, os.fsencode(real))
+                copy_folder(path, os.path.join(os.fsencode(target), below))
+        return self.make(COPIED_HALF, len(chosen),
+                         hashlib.blake2b(states.encode(), digest_size=16).hexdigest(), write)
 
     def one_file(self):
         """A folder with one large file: 1 GiB at full scale."""
