@@ -24,7 +24,8 @@ from bench.table import Report
 from bench.twinfs import Twinfs
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = ("floor", "many_files", "measure", "memory_file", "writer", "index_time.so")
+TOOLS = ("creator", "floor", "many_files", "measure", "memory_file", "writer", "few_reads.so",
+         "index_time.so")
 
 
 class Bench:
@@ -116,6 +117,8 @@ def parse(arguments):
         help="rows of mode fleet (500000); 50000000 need 10 GB of disk")
     add("--copies", type=int, default=1000, help="number of latencies of mode live (1000)")
     add("--writes", type=int, default=100_000, help="files of the writer of mode live (100000)")
+    add("--seconds", type=int, default=60,
+        help="how long the writers of mode load write (60)")
     add("--set-budget", action="store_true", help="write the counts of mode budget as new budgets")
     settings = parser.parse_args(arguments)
     for name in settings.mode:

@@ -8,12 +8,15 @@
  *                                  how many bytes these have
  *   floor scan THREADS FOLDER...   walks, and does what verify does with each file that is not empty;
  *                                  prints what walk prints
+ *   floor scan-some THREADS FOLDER... <INODES
+ *                                  scans, but reads only some inodes, each once
  *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
  *   floor verify THREADS <LIST     reads as well, and checks that no program wrote to the files: a
  *                                  lease detects a present writer, the attributes a former one
  *
  * LIST has records that end with NUL: "D/folder" begins a folder, "F4096 name" is a file in it and
- * the number of bytes to read. Folders are distributed to the threads.
+ * the number of bytes to read. INODES has lines "MAJOR MINOR INODE BYTES". Folders are distributed
+ * to the threads.
  *
  *   main ──┬── thread: takes a folder, lists it, puts back the folders in it
  *          └── ... each thread ends when no folder is left and no thread lists one
@@ -24,6 +27,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +54,12 @@ struct folder {
 	char name[];
 };
 
+/* An inode to read. */
+struct wanted {
+	uint64_t device, inode, bytes;
+	atomic_bool taken; /* by the thread that reads it */
+};
+
 /* lock protects waiting and busy. */
 struct work {
 	pthread_mutex_t lock;
@@ -57,6 +67,8 @@ struct work {
 	struct folder *waiting;
 	int busy;
 	bool reads;
+	struct wanted *wanted; /* in the order of compare_wanted(); NULL: all files */
+	size_t wanted_count;
 	atomic_ullong names, name_bytes;
 };
 
@@ -133,18 +145,48 @@ static unsigned long long read_file(int folder, const char *name, unsigned long 
 	return verify && fd >= 0 && !is_unchanged(fd, leased) ? 0 : bytes;
 }
 
+static uint64_t device_of(uint64_t major, uint64_t minor)
+{
+	return major << 32 | minor;
+}
+
+static int compare_wanted(const void *a, const void *b)
+{
+	const struct wanted *left = a, *right = b;
+
+	if (left->device != right->device)
+		return left->device < right->device ? -1 : 1;
+	return (left->inode > right->inode) - (left->inode < right->inode);
+}
+
+/* Returns the number of bytes of an inode that this thread must read, or 0. */
+static uint64_t take_wanted(struct work *work, const struct statx *info)
+{
+	const struct wanted key = {.device = device_of(info->stx_dev_major, info->stx_dev_minor),
+				   .inode = info->stx_ino};
+	struct wanted *found =
+		bsearch(&key, work->wanted, work->wanted_count, sizeof(key), compare_wanted);
+
+	return found != NULL && !atomic_exchange(&found->taken, true) ? found->bytes : 0;
+}
+
 /* Reads a regular file after its attributes. The listing buffer is in use: it has its own. */
-static void read_walked(const struct folder *folder, const char *name, const struct statx *info)
+static void read_walked(struct work *work, const struct folder *folder, const char *name,
+			const struct statx *info)
 {
 	static _Thread_local char buffer[READ_BYTES];
+	uint64_t bytes;
 
-	if (S_ISREG(info->stx_mode) && info->stx_size > 0)
-		(void)read_file(folder->fd, name, info->stx_size, buffer, true);
+	if (!S_ISREG(info->stx_mode))
+		return;
+	bytes = work->wanted ? take_wanted(work, info) : info->stx_size;
+	if (bytes > 0)
+		(void)read_file(folder->fd, name, bytes, buffer, true);
 }
 
 /* Examines one name. If the name is a folder of the same device, it is put before the folders found
  * so far. Returns the first folder found. */
-static struct folder *examine_name(struct folder *folder, const char *name, bool reads,
+static struct folder *examine_name(struct work *work, struct folder *folder, const char *name,
 				   struct folder *found)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
@@ -153,8 +195,8 @@ static struct folder *examine_name(struct folder *folder, const char *name, bool
 
 	if (statx(folder->fd, name, flags, STATX_BASIC_STATS, &info) != 0)
 		return found;
-	if (reads)
-		read_walked(folder, name, &info);
+	if (work->reads)
+		read_walked(work, folder, name, &info);
 	if (!S_ISDIR(info.stx_mode) || info.stx_dev_major != folder->major ||
 	    info.stx_dev_minor != folder->minor)
 		return found;
@@ -188,7 +230,7 @@ static struct folder *list_folder(struct work *work, struct folder *folder, char
 				continue;
 			names++;
 			bytes += strlen(entry->d_name);
-			found = examine_name(folder, entry->d_name, work->reads, found);
+			found = examine_name(work, folder, entry->d_name, found);
 		}
 	}
 	atomic_fetch_add(&work->names, names);
@@ -258,12 +300,65 @@ static void run_threads(void *(*run)(void *), void *argument, int count)
 		(void)pthread_join(threads[i], NULL);
 }
 
-static void walk(int threads, bool reads, char **paths)
+/* Reads standard input to its end and appends a NUL. */
+static void list_load(struct list *list)
+{
+	size_t room = 1 << 20;
+
+	list->text = malloc(room + 1);
+	for (;;) {
+		ssize_t got;
+
+		if (list->text == NULL)
+			fail("floor");
+		got = read(STDIN_FILENO, list->text + list->length, room - list->length);
+		if (got < 0)
+			fail("floor: the list");
+		if (got == 0)
+			break;
+		list->length += (size_t)got;
+		if (list->length == room) {
+			room *= 2;
+			list->text = realloc(list->text, room + 1);
+		}
+	}
+	list->text[list->length] = '\0';
+}
+
+/* Reads the inodes to read from standard input. */
+static void wanted_load(struct work *work)
+{
+	struct list list = {0};
+	size_t lines = 0;
+	char *at;
+
+	list_load(&list);
+	for (size_t i = 0; i < list.length; i++)
+		lines += list.text[i] == '\n';
+	work->wanted = calloc(lines + 1, sizeof(*work->wanted));
+	if (work->wanted == NULL)
+		fail("floor");
+	at = list.text;
+	while (work->wanted_count < lines) {
+		struct wanted *wanted = &work->wanted[work->wanted_count++];
+		uint64_t major = strtoull(at, &at, 10);
+
+		wanted->device = device_of(major, strtoull(at, &at, 10));
+		wanted->inode = strtoull(at, &at, 10);
+		wanted->bytes = strtoull(at, &at, 10);
+	}
+	free(list.text);
+	qsort(work->wanted, lines, sizeof(*work->wanted), compare_wanted);
+}
+
+static void walk(int threads, bool reads, bool some, char **paths)
 {
 	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER,
 			    .changed = PTHREAD_COND_INITIALIZER,
 			    .reads = reads};
 
+	if (some)
+		wanted_load(&work);
 	for (; *paths != NULL; paths++) {
 		struct folder *root = folder_new(NULL, *paths);
 		struct statx info;
@@ -277,6 +372,7 @@ static void walk(int threads, bool reads, char **paths)
 	}
 	run_threads(walk_thread, &work, threads);
 	(void)printf("%llu %llu\n", atomic_load(&work.names), atomic_load(&work.name_bytes));
+	free(work.wanted);
 }
 
 static unsigned long long read_record(int folder, const char *record, char *buffer, bool verify)
@@ -312,31 +408,6 @@ static void *read_thread(void *argument)
 	return NULL;
 }
 
-/* Reads standard input to its end and appends a NUL. */
-static void list_load(struct list *list)
-{
-	size_t room = 1 << 20;
-
-	list->text = malloc(room + 1);
-	for (;;) {
-		ssize_t got;
-
-		if (list->text == NULL)
-			fail("floor");
-		got = read(STDIN_FILENO, list->text + list->length, room - list->length);
-		if (got < 0)
-			fail("floor: the list");
-		if (got == 0)
-			break;
-		list->length += (size_t)got;
-		if (list->length == room) {
-			room *= 2;
-			list->text = realloc(list->text, room + 1);
-		}
-	}
-	list->text[list->length] = '\0';
-}
-
 static void list_find_folders(struct list *list)
 {
 	size_t room = 0;
@@ -370,18 +441,21 @@ int main(int argc, char **argv)
 {
 	long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	bool verify = argc == 3 && strcmp(argv[1], "verify") == 0;
-	bool reads = argc > 3 && strcmp(argv[1], "scan") == 0;
+	bool some = argc > 3 && strcmp(argv[1], "scan-some") == 0;
+	bool reads = some || (argc > 3 && strcmp(argv[1], "scan") == 0);
 	bool fits = threads >= 1 && threads <= THREADS_MAX;
 
 	if (fits && argc > 3 && (reads || strcmp(argv[1], "walk") == 0)) {
-		walk((int)threads, reads, argv + 3);
+		walk((int)threads, reads, some, argv + 3);
 		return 0;
 	}
 	if (fits && argc == 3 && (verify || strcmp(argv[1], "read") == 0)) {
 		read_listed((int)threads, verify);
 		return 0;
 	}
-	(void)fprintf(stderr,
-		      "usage: floor walk|scan THREADS FOLDER... | read|verify THREADS <LIST\n");
+	(void)fprintf(
+		stderr,
+		"usage: floor walk|scan THREADS FOLDER... | scan-some THREADS FOLDER... <INODES "
+		"| read|verify THREADS <LIST\n");
 	return 2;
 }

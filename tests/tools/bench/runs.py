@@ -27,6 +27,7 @@ class Measured:
     max_anon: int
     status: int
     killed: bool
+    reads: float = 0  # mean number of reads that a disk had to do; 0: unknown
 
 
 @dataclass
@@ -51,24 +52,26 @@ class Machine:
         self.out = folder / "out"
         self.error = folder / "error"
 
-    def measure(self, contender, stdin=subprocess.DEVNULL, before=lambda: None):
+    def measure(self, contender, stdin=subprocess.DEVNULL, before=lambda: None, disk=None):
         """Measures one run, right after `before`. The output is in `out` and `error` until the next
-        run."""
+        run. The reads of `disk`, a number of a device, are counted."""
         report = self.folder / "measured"
         limit = self.limit_seconds if contender.is_peer else math.inf
         report.unlink(missing_ok=True)
         contender.prepare()
         before()
         environment = {**os.environ, "LC_ALL": "C.UTF-8", **contender.environment}
-        served = processor_time(contender.server())
+        served, waited = processor_time(contender.server()), reading_time(disk)
         with open(self.out, "wb") as out, open(self.error, "wb") as error:
             subprocess.run([self.tools / "measure", report, str(limit),
                             *contender.words], stdin=stdin, stdout=out, stderr=error,
                            env=environment, cwd=contender.folder, check=True)
         found = json.loads(report.read_bytes())
+        waited = reading_time(disk) - waited
         served = processor_time(contender.server()) - served
         return Measured(found["wall"], found["user"] + found["system"] + served, found["max_rss"],
-                        found["max_anon"], found["status"], found["killed"])
+                        found["max_anon"], found["status"], found["killed"],
+                        waited / found["wall"])
 
     def run(self, contender, stdin=subprocess.DEVNULL):
         """Measures one run that must succeed."""
@@ -104,6 +107,14 @@ def processor_time(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def reading_time(device):
+    """The seconds that all reads of a disk took, each counted from its request; 0 if unknown."""
+    if device is None:
+        return 0
+    path = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")
+    return int(path.read_text().split()[3]) / 1000 if path.exists() else 0
+
+
 def drop_caches(what=3):
     """Empties the caches of the kernel: 1 is contents, 2 names and attributes, 3 both."""
     os.sync()
@@ -121,8 +132,9 @@ def progress(text):
 class Rounds:
     """Rounds in which the contenders run in turn, so that a disturbance affects all of them."""
 
-    def __init__(self, machine, mode, data, before=lambda: None):
+    def __init__(self, machine, mode, data, before=lambda: None, disk=None):
         self.machine, self.mode, self.data, self.before = machine, mode, data, before
+        self.disk = disk
         self.found = {}
         self.notes = {}
 
@@ -141,7 +153,7 @@ class Rounds:
         return self.summaries()
 
     def run_one(self, contender):
-        measured = self.machine.measure(contender, before=self.before)
+        measured = self.machine.measure(contender, before=self.before, disk=self.disk)
         progress(f"{self.mode}, {self.data}: {contender.name} {measured.wall:.3f} s")
         self.found.setdefault(contender.name, []).append(measured)
         if measured.killed or measured.status not in contender.statuses:
@@ -161,7 +173,8 @@ class Rounds:
         return [Summary(self.mode, self.data, name, [run.wall for run in runs],
                         statistics.median(run.cpu for run in runs),
                         max(run.max_rss for run in runs), max(run.max_anon for run in runs),
-                        self.notes.get(name, ""))
+                        self.notes.get(name, ""),
+                        reads=statistics.median(run.reads for run in runs))
                 for name, runs in self.found.items()]
 
 

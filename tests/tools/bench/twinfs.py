@@ -37,12 +37,21 @@ class Twinfs:
 
     def scan_timed(self, sources, report):
         """A scan that writes the time spent in LMDB to the file `report`."""
-        scan = self.scan(sources)
+        return self.preloaded(self.scan(sources), "index_time.so", INDEX_TIME_REPORT=report)
+
+    def scan_with_readers(self, sources, readers, report):
+        """A scan in which at most so many threads read at a time. It writes the number of reads to
+        the file `report`."""
+        name = f"{self.name}, {readers} {'reader' if readers == 1 else 'readers'}"
+        return replace(self.preloaded(self.scan(sources), "few_reads.so", READS_AT_ONCE=readers,
+                                      READS_REPORT=report), name=name)
+
+    def preloaded(self, contender, library, **variables):
         # ASan must be the first library, which does not matter here
-        return replace(scan, words=["env", f"LD_PRELOAD={self.machine.tools}/index_time.so",
-                                    f"INDEX_TIME_REPORT={report}",
-                                    "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0",
-                                    *scan.words])
+        return replace(contender, words=[
+            "env", f"LD_PRELOAD={self.machine.tools / library}",
+            *(f"{name}={value}" for name, value in variables.items()),
+            "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0", *contender.words])
 
     def listing(self, *sources):
         """The JSON of `list`."""
@@ -99,9 +108,13 @@ class View:
 
     def footprint(self):
         """(resident bytes, open descriptors) of the daemon."""
+        return self.memory("VmRSS"), len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def memory(self, what):
+        """The bytes of a line of /proc/PID/status of the daemon."""
         status = Path(f"/proc/{self.pid}/status").read_text()
-        [line] = [line for line in status.splitlines() if line.startswith("VmRSS:")]
-        return int(line.split()[1]) * 1024, len(os.listdir(f"/proc/{self.pid}/fd"))
+        [line] = [line for line in status.splitlines() if line.startswith(f"{what}:")]
+        return int(line.split()[1]) * 1024
 
 
 def status_of(path):
