@@ -22,7 +22,7 @@ def run(bench):
     small, *others = found
     for one in others:
         bench.report.add("fleet", f"{one['rows']} rows", one["time"] / small["time"],
-                         note=f"to {small['rows']}")
+                         note=f"to {small['rows']}; CPU {one['cpu'] / small['cpu']:.2f} x")
 
 
 def check(report, rows):
@@ -49,7 +49,7 @@ def measure(bench, program, folder, rows):
                  "--output", work / "plan", work / "tables", work / "digests"],
         "report": ["--output", work / "report", work / "tables", work / "digests"],
     }
-    total = peak = 0
+    total = cpu = peak = 0
     for step in STEPS:
         measured = bench.machine.run(Contender(step, [
             program, step.split()[0], "--folder", folder, "--memory", MEMORY, *words[step]],
@@ -57,11 +57,12 @@ def measure(bench, program, folder, rows):
         bench.report.figure(f"fleet, {step}", text, 1e6 * measured.wall / rows, "us a row")
         bench.report.figure(f"fleet, {step}, CPU", text, 1e6 * measured.cpu / rows, "us a row")
         bench.report.figure(f"fleet, {step}, memory", text, measured.max_rss / MIB, "MiB")
-        total, peak = total + measured.wall, max(peak, measured.max_rss)
+        total, cpu = total + measured.wall, cpu + measured.cpu
+        peak = max(peak, measured.max_rss)
         if step.startswith("import"):  # the sets are not needed any more
             for path in words[step][2:]:
                 shutil.rmtree(path)
     check((work / "report/report.txt").read_text(), rows)
     shutil.rmtree(work)
     bench.report.add("fleet-memory", text, peak / MIB)
-    return {"rows": rows, "time": total / rows}
+    return {"rows": rows, "time": total / rows, "cpu": cpu / rows}

@@ -14,9 +14,10 @@ import os
 import signal
 import statistics
 import time
+from dataclasses import dataclass
 
 from bench import agreement
-from bench.runs import Failure, progress
+from bench.runs import Failure, processor_time, progress
 from bench.table import MIB
 from bench.twinfs import View
 
@@ -89,21 +90,31 @@ def measure_latency(bench):
         for number in range(bench.settings.copies):
             write(source / f"copy-{number}", data, os.O_CREAT)
             found.append(wait_for(group / f"copy-{number}", time.monotonic()) - DEBOUNCE_MS)
-    found.sort()
     of = f"{len(found)} copies"
     for target, value in (("latency-median", statistics.median(found)),
-                          ("latency-p99", found[min(len(found) - 1, len(found) * 99 // 100)])):
+                          ("latency-p99", percentile_99(found))):
         bench.report.add(target, of, value)
+
+
+def percentile_99(found):
+    return sorted(found)[min(len(found) - 1, len(found) * 99 // 100)]
 
 
 def folders_of(root, count):
     return [root / f"{number:04}" for number in range((count - 1) // FOLDER_FILES + 1)]
 
 
+@dataclass(frozen=True)
+class Spent:
+    """Seconds, and seconds of processor time."""
+    wall: float
+    cpu: float
+
+
 def write_many(root, count, keep=False):
-    """Creates, rewrites and removes this many files; returns the seconds that this took."""
+    """Creates, rewrites and removes this many files; returns what this took."""
     folders = folders_of(root, count)
-    begun = time.monotonic()
+    begun, used = time.monotonic(), time.process_time()
     paths = [os.path.join(folders[number // FOLDER_FILES], f"{number:06}")
              for number in range(count)]
     for number, path in enumerate(paths):
@@ -112,7 +123,7 @@ def write_many(root, count, keep=False):
         write(path, b"again %d" % (number // 3), os.O_TRUNC)
     for path in paths if not keep else []:
         os.unlink(path)
-    return time.monotonic() - begun
+    return Spent(time.monotonic() - begun, time.process_time() - used)
 
 
 class Writer:
@@ -123,7 +134,7 @@ class Writer:
         self.source = bench.machine.fresh("source")
         for path in folders_of(self.source, self.count):
             path.mkdir()
-        self.alone, self.watched, self.read, self.syncs = [], [], [], []
+        self.alone, self.watched, self.read, self.syncs, self.daemon = [], [], [], [], []
 
     def run(self, keep=False):
         return write_many(self.source, self.count, keep)
@@ -131,11 +142,12 @@ class Writer:
     def run_watched(self):
         """Runs the writer beside a daemon; returns the footprint of the daemon before and after."""
         with View(self.bench.twinfs, [self.source]) as view:
-            before = view.footprint()
+            before, used = view.footprint(), processor_time(view.pid)
             self.watched.append(self.run())
             begun = time.monotonic()
             view.sync()
             self.syncs.append(time.monotonic() - begun)
+            self.daemon.append(processor_time(view.pid) - used)
             return before, view.footprint()
 
     def run_read(self):
@@ -159,20 +171,26 @@ def measure_slow_down(bench):
         writer.alone.append(writer.run())
         footprints = writer.run_watched()
         writer.run_read()
-        progress(f"live, round {number + 1}: {writer.alone[-1]:.2f} s alone, "
-                 f"{writer.watched[-1]:.2f} s watched, {writer.read[-1]:.2f} s with a reader of "
-                 f"events, sync {writer.syncs[-1]:.2f} s")
+        progress(f"live, round {number + 1}: {writer.alone[-1].wall:.2f} s alone, "
+                 f"{writer.watched[-1].wall:.2f} s watched, {writer.read[-1].wall:.2f} s with a "
+                 f"reader of events, sync {writer.syncs[-1]:.2f} s")
     writer.check()
-    base = statistics.median(writer.alone)
+    wall, cpu = ({name: statistics.median(getattr(one, what) for one in found)
+                  for name, found in (("alone", writer.alone), ("watched", writer.watched),
+                                      ("read", writer.read))} for what in ("wall", "cpu"))
     of = f"{writer.count} files"
-    bench.report.figure("writer alone", of, base, "s")
-    slower = {name: 100 * (statistics.median(found) / base - 1)
-              for name, found in (("watched", writer.watched), ("read", writer.read))}
-    bench.report.figure("writer with a reader of events", of, slower["read"], "% slower")
-    bench.report.figure("sync after the writer", of, statistics.median(writer.syncs), "s")
+    slower = {name: 100 * (wall[name] / wall["alone"] - 1) for name in wall}
+    for name, value, unit in (
+            ("writer alone", wall["alone"], "s"), ("writer alone, CPU", cpu["alone"], "s"),
+            ("writer with a reader of events", slower["read"], "% slower"),
+            ("writer that is watched, CPU", cpu["watched"], "s"),
+            ("daemon beside the writer, CPU", statistics.median(writer.daemon), "s"),
+            ("sync after the writer", statistics.median(writer.syncs), "s")):
+        bench.report.figure(name, of, value, unit)
     for when, (resident, descriptors) in zip(("before", "after"), footprints):
         bench.report.figure(f"daemon {when} the writer", "resident", resident / MIB, "MiB")
         bench.report.figure(f"daemon {when} the writer", "descriptors", descriptors, "")
     bench.report.add("slow-down", of, slower["watched"],
                      distance=(100 + slower["watched"]) / (100 + slower["read"]),
-                     floor="reader of events")
+                     floor="reader of events",
+                     note=f"CPU {cpu['watched'] / cpu['alone']:.2f} x")

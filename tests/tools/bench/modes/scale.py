@@ -37,9 +37,11 @@ class Many:
 
 @dataclass(frozen=True)
 class Costs:
-    """The times for one file of a tree by twinfs and by the floor, and a note."""
+    """The times and processor times for one file of a tree by twinfs, the times by the floor, and a
+    note."""
     tree: Many
     time: float
+    cpu: float
     floor: float
     beside: str
 
@@ -83,12 +85,14 @@ def measure(bench, library, tree):
     bench.report.compare(summaries, least)
     found = named(summaries, "twinfs")
     bench.report.figure("time a file", tree.text, 1e6 * found.wall / tree.count, "us")
+    bench.report.figure("CPU a file", tree.text, 1e6 * found.cpu / tree.count, "us")
     limit = TARGETS["memory"].limit if tree.count <= FEW_FILES else MANY_LIMIT_MIB
     bench.report.add("memory", tree.text, found.max_anon / MIB, limit, note=noted(
         *(f"{one.max_anon / MIB:.0f} MiB against" for one in summaries if one.name == "against")))
     check(bench, tree, sources, since)
     add_index(bench, "index", tree.text, sources, tree.count)
-    return Costs(tree, found.wall / tree.count, least.wall / tree.count, beside(summaries))
+    return Costs(tree, found.wall / tree.count, found.cpu / tree.count, least.wall / tree.count,
+                 beside(summaries))
 
 
 def add_growth(bench, costs):
@@ -98,7 +102,7 @@ def add_growth(bench, costs):
     for one in others:
         bench.report.add("scale", one.tree.text, one.time / small.time,
                          distance=one.time / one.floor, floor="walk that verifies",
-                         note=noted(f"to {small.tree.count}",
+                         note=noted(f"to {small.tree.count}", f"CPU {one.cpu / small.cpu:.2f} x",
                                     f"floor {one.floor / small.floor:.2f} x", one.beside))
 
 

@@ -135,10 +135,9 @@ def serve(stack, name, folder, *command):
 
 
 def ratios(bench, summaries):
-    """Prints the programs; returns the ratio of the time of each to that on the source."""
-    native = named(summaries, "native")
-    bench.report.compare(summaries, native)
-    return {one.name: one.wall / native.wall for one in summaries if finished(one)}
+    """Prints the programs; returns their summaries by name, with the ratios to the source."""
+    bench.report.compare(summaries, named(summaries, "native"))
+    return {one.name: one for one in summaries if finished(one)}
 
 
 def take(bench, mode, data, contenders, before=lambda: None):
@@ -162,11 +161,12 @@ def find(bench, data, found):
     else:
         bench.report.note("find cold: only root can empty the caches")
     for target, mode, before in caches:
-        ratio = take(bench, mode, data, contenders, before)
-        a_name = {name: value * names["native"] / names[name] for name, value in ratio.items()}
+        a_name = {name: replace(one, ratio=one.ratio * names["native"] / names[name],
+                                cpu_ratio=one.cpu_ratio * names["native"] / names[name])
+                  for name, one in take(bench, mode, data, contenders, before).items()}
         for subject in measured(found):
             bench.report.add(target, subject.label(mode.replace("find", data)),
-                             a_name[subject.name], find_limit(target, data, subject),
+                             a_name[subject.name].ratio, find_limit(target, data, subject),
                              note=others(a_name, subject))
 
 
@@ -182,10 +182,12 @@ def measured(found):
     return [subject for subject in found if subject.is_measured]
 
 
-def others(ratio, subject):
-    """The ratios of the older twinfs and of bindfs, as a note."""
+def others(found, subject):
+    """The ratio of processor times, and the ratios of the older twinfs and of bindfs, as a note."""
     names = (subject.name.replace("twinfs", "against"), "bindfs")
-    return noted(*(f"{name} {ratio[name]:.2f} x" for name in names if name in ratio))
+    return noted(f"CPU {found[subject.name].cpu_ratio:.2f} x",
+                 *(f"{name} {found[name].ratio:.2f} x, CPU {found[name].cpu_ratio:.2f} x"
+                   for name in names if name in found))
 
 
 def tar(bench, found):
@@ -196,7 +198,7 @@ def tar(bench, found):
     ratio = take(bench, "tar", "uniques", contenders)
     for subject in measured(found):
         limit = TAR_FASTER_LIMIT if set(FASTER) <= set(subject.ways) else None
-        bench.report.add("tar", subject.label("uniques"), ratio[subject.name], limit,
+        bench.report.add("tar", subject.label("uniques"), ratio[subject.name].ratio, limit,
                          note=others(ratio, subject))
 
 
@@ -213,7 +215,7 @@ def rsync(bench, found):
                                                    f"{subject.path}/", copies[subject.name]))
         if listed.status != 0 or bench.machine.out.read_bytes():
             raise Failure("rsync: a second run over a view copies something")
-        bench.report.add("rsync", subject.label("uniques"), ratio[subject.name],
+        bench.report.add("rsync", subject.label("uniques"), ratio[subject.name].ratio,
                          note=others(ratio, subject))
     for path in copies.values():
         shutil.rmtree(path)
@@ -244,13 +246,14 @@ def read(bench, found):
 
 
 def add_read(bench, subject, of, ratio):
-    ours = ratio[subject.name]
+    ours = ratio[subject.name].ratio
     if "passthrough" in subject.ways:
         bench.report.add("read-passthrough", of, ours, note=others(ratio, subject))
     else:
-        distance = ours / ratio[MEMORY] if MEMORY in ratio else None
+        distance = ours / ratio[MEMORY].ratio if MEMORY in ratio else None
         bench.report.add("read-copy", of, ours, note=others(ratio, subject), distance=distance,
                          floor="a server in memory")
     if "bindfs" in ratio:
-        bench.report.add("read-bindfs", of, ours / ratio["bindfs"], distance=ours,
-                         floor="native")
+        bindfs = ratio["bindfs"]
+        bench.report.add("read-bindfs", of, ours / bindfs.ratio, distance=ours, floor="native",
+                         note=f"CPU {ratio[subject.name].cpu / bindfs.cpu:.2f} x")
