@@ -8,6 +8,7 @@ from bench.modes import (
     fleet,
     folders,
     live,
+    load,
     partial,
     rescan,
     scale,
@@ -30,4 +31,5 @@ MODES = {
     "fleet": (fleet.run, "time and memory of twinfs-fleet for --fleet rows of simulated hosts"),
     "view": (views.run, "find, tar, dd and rsync over a view, its source, and bindfs"),
     "live": (live.run, "how fast a view follows its source, and the costs for a writer"),
+    "load": (load.run, "how fast a view follows its source beside one writer and beside four"),
 }
