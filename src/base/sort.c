@@ -149,6 +149,26 @@ static void arrange(uint8_t *list, const uint8_t *copy, size_t count, size_t rec
 		       record_bytes);
 }
 
+/* Puts the records into the order of the keys, cycle by cycle. Changes the indexes of the keys to
+ * those of their present places.
+ *
+ * room	for one record */
+static void arrange_in_place(uint8_t *list, size_t count, size_t record_bytes,
+			     struct sort_key *sorted, uint8_t *room)
+{
+	for (size_t i = 0, at, from; i < count; i++) {
+		if (sorted[i].index == i)
+			continue;
+		memcpy(room, list + i * record_bytes, record_bytes);
+		for (at = i; (from = sorted[at].index) != i; at = from) {
+			memcpy(list + at * record_bytes, list + from * record_bytes, record_bytes);
+			sorted[at].index = at;
+		}
+		memcpy(list + at * record_bytes, room, record_bytes);
+		sorted[at].index = at;
+	}
+}
+
 /* Sorts fewer than RECORDS_MIN records of at most INSERTED_BYTES each. */
 static void sort_by_insertion(uint8_t *list, size_t count, size_t record_bytes,
 			      const struct sort_order *order)
@@ -173,8 +193,8 @@ static void sort_by_insertion(uint8_t *list, size_t count, size_t record_bytes,
 void key_sort(void *list, size_t count, size_t record_bytes, const struct sort_order *order)
 {
 	AUTO_FREE struct sort_key *keys = NULL, *spare = NULL;
-	AUTO_FREE uint8_t *copy = NULL;
-	const struct sort_key *sorted;
+	AUTO_FREE uint8_t *room = NULL;
+	struct sort_key *sorted;
 
 	if (count < 2)
 		return;
@@ -185,16 +205,15 @@ void key_sort(void *list, size_t count, size_t record_bytes, const struct sort_o
 	if (count >= RECORDS_MIN) {
 		keys = calloc(count, sizeof(*keys));
 		spare = calloc(count, sizeof(*spare));
-		copy = calloc(count, record_bytes);
+		room = malloc(record_bytes);
 	}
-	if (!keys || !spare || !copy) {
+	if (!keys || !spare || !room) {
 		qsort(list, count, record_bytes, order->compare);
 		return;
 	}
 	if (set_keys(list, count, record_bytes, order, keys))
 		return;
-	memcpy(copy, list, count * record_bytes);
 	sorted = sort_keys(keys, spare, count);
-	arrange(list, copy, count, record_bytes, sorted);
+	arrange_in_place(list, count, record_bytes, sorted, room);
 	sort_equal(list, count, record_bytes, order, sorted);
 }

@@ -40,8 +40,8 @@ struct sort_order {
 };
 
 /* Sorts count records of record_bytes each by numbers, several times faster than qsort(3). Uses
- * twice the memory of the list, and as much for keys, unless the records are few and small. If
- * memory is short, uses qsort(3). */
+ * memory for two keys of each record, unless the records are few and small. If memory is short,
+ * uses qsort(3). */
 void key_sort(void *list, size_t count, size_t record_bytes, const struct sort_order *order);
 
 #endif
