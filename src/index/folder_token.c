@@ -204,38 +204,47 @@ static int set_hash(struct catalog_reader *r, struct name name, struct folder_to
 	return 0;
 }
 
+/* As folder_token_of_dir(), without the hash. */
+static struct folder_token token_of_dir(const struct folder_record *folder)
+{
+	if (!folder->group)
+		return (struct folder_token){.kind = TOKEN_UNEQUAL};
+	return (struct folder_token){.kind = TOKEN_FOLDER,
+				     .id = folder->group,
+				     .files = folder->files,
+				     .bytes = folder->bytes};
+}
+
 int folder_token_of_dir(struct catalog_reader *r, struct name name,
 			const struct folder_record *folder, struct folder_token *token)
 {
-	if (!folder->group) {
-		*token = (struct folder_token){.kind = TOKEN_UNEQUAL};
-		return 0;
-	}
-	*token = (struct folder_token){.kind = TOKEN_FOLDER,
-				       .id = folder->group,
-				       .files = folder->files,
-				       .bytes = folder->bytes};
+	*token = token_of_dir(folder);
 	return set_hash(r, name, token);
+}
+
+/* As folder_token_of_entry(), without the hash. */
+static int token_of_entry(struct catalog_reader *r, const struct entry_record *entry,
+			  struct folder_token *token)
+{
+	struct folder_record folder = {0};
+	int result = 0;
+
+	*token = (struct folder_token){.kind = TOKEN_UNEQUAL};
+	if (entry->kind == ENTRY_DIR) {
+		result = catalog_get_folder(r, entry->child, &folder);
+		*token = token_of_dir(&folder);
+		return result == -ENOENT ? 0 : result;
+	}
+	if (entry->kind == ENTRY_FILE)
+		result = folder_token_of_file(r, entry->child, token);
+	return result == 0 && token->kind == TOKEN_NONE ? -EUCLEAN : result;
 }
 
 int folder_token_of_entry(struct catalog_reader *r, const struct entry_record *entry,
 			  struct folder_token *token)
 {
-	struct folder_record folder = {0};
-	int result;
+	int result = token_of_entry(r, entry, token);
 
-	*token = (struct folder_token){.kind = TOKEN_UNEQUAL};
-	if (entry->kind == ENTRY_DIR) {
-		result = catalog_get_folder(r, entry->child, &folder);
-		return result < 0 && result != -ENOENT
-			       ? result
-			       : folder_token_of_dir(r, entry->name, &folder, token);
-	}
-	if (entry->kind != ENTRY_FILE)
-		return 0;
-	result = folder_token_of_file(r, entry->child, token);
-	if (result == 0 && token->kind == TOKEN_NONE)
-		return -EUCLEAN;
 	return result < 0 ? result : set_hash(r, entry->name, token);
 }
 
@@ -275,11 +284,11 @@ static int entries_equal(struct catalog_reader *r, const struct entry_record *a,
 			 const struct entry_record *b, bool *equal)
 {
 	struct folder_token first, second = {0};
-	int result = folder_token_of_entry(r, a, &first);
+	int result = token_of_entry(r, a, &first);
 
 	*equal = false;
 	if (result == 0 && first.kind != TOKEN_UNEQUAL)
-		result = folder_token_of_entry(r, b, &second);
+		result = token_of_entry(r, b, &second);
 	if (result < 0)
 		return result;
 	if (first.kind == TOKEN_TARGET && second.kind == TOKEN_TARGET)
