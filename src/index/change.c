@@ -365,7 +365,7 @@ static int join_all(struct catalog_writer *w, struct learned *list, size_t count
 		if (at->stale)
 			continue;
 		if (at->change.group)
-			r = group_join(w, at->change.group, at->change.file, at->maps);
+			r = group_join(w, at->change.group, at->change.file, 0, at->maps);
 		if (r == 0 && at->change.group && at->was_kept)
 			r = file_keep_again(w, at->change.file, at->change.group);
 		if (r == 0 && at->before.group && at->before.group != at->change.group)

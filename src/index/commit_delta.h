@@ -57,7 +57,8 @@ struct delta_group {
 /* A file that became redundant, or stopped being redundant. */
 struct delta_flip {
 	uint64_t file;
-	size_t group; /* index in DELTA_GROUPS: the file is or was redundant in this group */
+	uint64_t dir; /* of its only name, if a deferred file joined the group; otherwise 0 */
+	uint32_t group; /* index in DELTA_GROUPS: the file is or was redundant in this group */
 	bool redundant; /* the state after the commit; before, the file had the opposite state */
 };
 

@@ -364,7 +364,7 @@ int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *
 static int join_deferred(struct catalog_writer *w, const struct deferred_file *deferred)
 {
 	struct file_record file;
-	int r = group_join(w, deferred->group, deferred->file, deferred->maps);
+	int r = group_join(w, deferred->group, deferred->file, deferred->dir, deferred->maps);
 
 	if (r < 0 || !deferred->has_links)
 		return r;
@@ -592,7 +592,7 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	if (r == 0 && same && attributes->size >= min_size)
 		r = can_keep_content(w, file, content, &keep);
 	if (r == 0 && keep && content->group)
-		r = group_join(w, content->group, file->id,
+		r = group_join(w, content->group, file->id, 0,
 			       catalog_maps_extents(w->catalog, attributes));
 	if (r == 0 && keep && content->group && file_was_kept(file))
 		r = group_keep_again(w, content->group, file);

@@ -64,9 +64,13 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	struct group_record group;
 	int r;
 
-	HASH_FIND(hh, w->groups, &id, sizeof(id), *change);
-	if (*change)
+	*change = w->last_group;
+	if (!*change || (*change)->id != id)
+		HASH_FIND(hh, w->groups, &id, sizeof(id), *change);
+	if (*change) {
+		w->last_group = *change;
 		return (*change)->dropped ? -ENOENT : 0;
+	}
 	r = catalog_get_group(&w->store.reader, id, &group);
 	if (r < 0)
 		return r;
@@ -212,15 +216,14 @@ static int note_rival(struct catalog_writer *w, uint64_t group, uint64_t file)
 }
 
 /* Notes that a file joined a group or left it. */
-static int note_member(struct catalog_writer *w, uint64_t group, uint64_t file, bool joined)
+static int note_member(struct catalog_writer *w, const struct member_delta *member)
 {
-	const struct member_delta delta = {.group = group, .file = file, .joined = joined};
-
-	return bytes_append(&w->members, &delta, sizeof(delta));
+	return bytes_append(&w->members, member, sizeof(*member));
 }
 
-int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps)
+int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, uint64_t dir, bool maps)
 {
+	const struct member_delta member = {group, file, dir, 0, true};
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
@@ -238,7 +241,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool map
 	change->has_unjudged |= !change->now.kept;
 	if (r == 0 && change->now.kept)
 		r = note_rival(w, group, file);
-	return r < 0 ? r : note_member(w, group, file, true);
+	return r < 0 ? r : note_member(w, &member);
 }
 
 int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record *file)
@@ -298,7 +301,7 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 		change->now.kept = 0;
 	if (change->displaced == file)
 		change->displaced = 0;
-	return note_member(w, group, file, false);
+	return note_member(w, &(struct member_delta){.group = group, .file = file});
 }
 
 int group_set_stays(struct catalog_writer *w, uint64_t group, bool stays)

@@ -18,8 +18,10 @@ MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 /* Adds a member; does nothing if the file is a member. See also catalog_reconsider_kept(). Returns
  * 0, -ENOENT if the group does not exist, or another -errno.
  *
+ * dir		of the only name of the file, which this transaction leaves as it is; 0: unknown
  * maps		catalog_maps_file() */
-MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps);
+MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, uint64_t dir,
+			  bool maps);
 
 /* Notes that file_is_held_outside() changed for a member, to held. Does nothing if the group is
  * missing. */

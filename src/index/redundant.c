@@ -101,8 +101,11 @@ static int count_file(struct catalog_writer *w, const struct delta_flip *change,
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	uint64_t dir, cookie;
-	int r = catalog_get_file_name(&w->store.reader, change->file, &file);
+	int r;
 
+	if (change->dir)
+		return add_step(steps, change->dir, change->redundant);
+	r = catalog_get_file_name(&w->store.reader, change->file, &file);
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
 	if (file.names == 1)
@@ -278,9 +281,28 @@ int redundant_flush(struct catalog_writer *w)
 /* A changed group; or a file and a changed group in which it was or is redundant. */
 struct change_place {
 	uint64_t id; /* of the group, or of the file */
-	size_t group; /* index in DELTA_GROUPS */
+	uint64_t dir; /* as in struct delta_flip */
+	uint32_t group; /* index in DELTA_GROUPS */
 	bool before, now; /* whether the file was and is redundant in the group */
 };
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct change_place *first = a, *second = b;
+	int order = numbers_compare(first->id, second->id);
+
+	return order ? order : numbers_compare(first->group, second->group);
+}
+
+static void set_place_key(const void *record, struct sort_key *key)
+{
+	const struct change_place *place = record;
+
+	key->major = place->id;
+	key->minor = 0; /* few files are in two groups */
+}
+
+static const struct sort_order by_place = {set_place_key, compare_places};
 
 struct place_list {
 	struct change_place *list;
@@ -290,14 +312,6 @@ struct place_list {
 static uint64_t group_of(const struct delta_group *delta)
 {
 	return delta->now.id ? delta->now.id : delta->before.id;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct change_place *first = a, *second = b;
-	int order = numbers_compare(first->id, second->id);
-
-	return order ? order : numbers_compare(first->group, second->group);
 }
 
 static int compare_members(const void *a, const void *b)
@@ -317,7 +331,7 @@ static size_t sort_members(struct bytes *list)
 	size_t count = list->length / sizeof(*members);
 
 	for (size_t i = 0; i < count; i++)
-		members[i].order = i;
+		members[i].order = (uint32_t)i;
 	sort_unless_sorted(members, count, sizeof(*members), compare_members);
 	return count;
 }
@@ -330,8 +344,8 @@ static struct change_place *sort_groups(const struct commit_delta *delta, size_t
 	if (!places)
 		return NULL;
 	for (size_t i = 0; i < *count; i++)
-		places[i] = (struct change_place){.id = group_of(&groups[i]), .group = i};
-	sort_unless_sorted(places, *count, sizeof(*places), compare_places);
+		places[i] = (struct change_place){.id = group_of(&groups[i]), .group = (uint32_t)i};
+	key_sort(places, *count, sizeof(*places), &by_place);
 	return places;
 }
 
@@ -342,7 +356,7 @@ struct group_members {
 	const struct member_delta *list;
 	size_t count;
 	const struct delta_group *delta;
-	size_t group; /* index in DELTA_GROUPS */
+	uint32_t group; /* index in DELTA_GROUPS */
 };
 
 static bool is_redundant_in(const struct group_record *group, uint64_t file)
@@ -350,16 +364,13 @@ static bool is_redundant_in(const struct group_record *group, uint64_t file)
 	return group_is_visible(group) && group->kept != file;
 }
 
-static void add_file(struct place_list *found, const struct group_members *members, uint64_t file,
-		     bool was_member, bool is_member)
+/* before, now: whether the file was and is a member of the group */
+static void add_file(struct place_list *found, const struct group_members *members,
+		     struct change_place place)
 {
-	struct change_place place = {
-		.id = file,
-		.group = members->group,
-		.before = was_member && is_redundant_in(&members->delta->before, file),
-		.now = is_member && is_redundant_in(&members->delta->now, file),
-	};
-
+	place.group = members->group;
+	place.before &= is_redundant_in(&members->delta->before, place.id);
+	place.now &= is_redundant_in(&members->delta->now, place.id);
 	if (place.before || place.now)
 		found->list[found->count++] = place;
 }
@@ -379,7 +390,7 @@ static void add_kept(struct place_list *found, const struct group_members *membe
 			high = middle;
 	}
 	if (low == members->count || members->list[low].file != file)
-		add_file(found, members, file, true, true);
+		add_file(found, members, (struct change_place){file, 0, 0, true, true});
 }
 
 /* Adds each file of the group once. */
@@ -394,8 +405,9 @@ static void add_group(struct place_list *found, const struct group_members *memb
 			if (members->list[end].file != first->file)
 				break;
 		}
-		add_file(found, members, first->file, !first->joined,
-			 members->list[end - 1].joined);
+		add_file(found, members,
+			 (struct change_place){first->file, first->dir, 0, !first->joined,
+					       members->list[end - 1].joined});
 	}
 	if (before)
 		add_kept(found, members, before);
@@ -430,7 +442,7 @@ static int find_files(const struct commit_delta *delta, struct bytes *member_lis
 			of_group.count++;
 		add_group(found, &of_group);
 	}
-	sort_unless_sorted(found->list, found->count, sizeof(*found->list), compare_places);
+	key_sort(found->list, found->count, sizeof(*found->list), &by_place);
 	return 0;
 }
 
@@ -451,6 +463,7 @@ int redundancy_changes_find(struct commit_delta *delta, struct bytes *members)
 			continue;
 		change.redundant = now;
 		change.group = now ? now->group : before->group;
+		change.dir = now ? now->dir : before->dir;
 		r = commit_delta_add(delta, DELTA_REDUNDANCY, &change);
 	}
 	free(found.list);

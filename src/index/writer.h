@@ -62,8 +62,9 @@ struct folder_notes {
 struct member_delta {
 	uint64_t group;
 	uint64_t file;
+	uint64_t dir; /* as in struct delta_flip */
+	uint32_t order; /* for redundant.c */
 	bool joined;
-	size_t order; /* for redundant.c */
 };
 
 struct catalog_writer {
@@ -77,6 +78,7 @@ struct catalog_writer {
 	struct redundant_changes redundant;
 	struct folder_notes folders;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
+	struct group_change *last_group; /* one of them that was used last, or NULL */
 	struct bytes rivals; /* of struct kept_rival (group.c) */
 	struct keep_rules keep; /* read by catalog_write() */
 	const struct deferred_file *joined; /* see catalog_join_deferred(); NULL: none */

@@ -37,16 +37,20 @@ static int free_changes(void **state)
 
 static void test_new_group_makes_all_but_the_kept_copy_redundant(void **state)
 {
-	const struct member_delta members[] = {{7, 12, true, 0},
-					       {7, 10, true, 0},
-					       {7, 11, true, 0}};
+	const struct member_delta members[] = {
+		{.group = 7, .file = 12, .dir = 3, .joined = true},
+		{.group = 7, .file = 10, .dir = 4, .joined = true},
+		{.group = 7, .file = 11, .joined = true},
+	};
 	const struct delta_group groups[] = {{group(7, 0, 0), group(7, 3, 10)}};
 
 	(void)state;
 	find(groups, 1, members, 3);
 	assert_int_equal(count, 2);
 	assert_int_equal(redundancy[0].file, 11);
+	assert_int_equal(redundancy[0].dir, 0);
 	assert_int_equal(redundancy[1].file, 12);
+	assert_int_equal(redundancy[1].dir, 3);
 	assert_true(redundancy[0].redundant && redundancy[1].redundant);
 	assert_int_equal(redundancy[0].group, 0);
 }
@@ -66,7 +70,8 @@ static void test_former_kept_copy_becomes_redundant(void **state)
 
 static void test_copy_that_joins_another_group_is_redundant_in_that_group(void **state)
 {
-	const struct member_delta members[] = {{8, 10, true, 0}, {7, 10, false, 0}};
+	const struct member_delta members[] = {{.group = 8, .file = 10, .joined = true},
+					       {.group = 7, .file = 10}};
 	const struct delta_group groups[] = {
 		{group(7, 2, 10), group(7, 1, 11)},
 		{group(8, 2, 20), group(8, 3, 20)},
