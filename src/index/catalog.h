@@ -222,4 +222,7 @@ struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer);
  * (EOVERFLOW), or if ids could not be reserved on the disk. Any thread. */
 uint64_t catalog_new_id(struct catalog *catalog);
 
+/* Returns the id that is above all ids that were used. Any thread. */
+uint64_t catalog_ids_end(struct catalog *catalog);
+
 #endif

@@ -13,6 +13,8 @@
 #include "base/attributes.h"
 #include "index/catalog.h"
 
+struct size_entry;
+
 /* Kinds of changes, with the fields of struct name_change that each kind uses. */
 enum name_change_kind {
 	NAME_ADD_DIR, /* dir, name, attributes, flags, error, source; id: from catalog_new_id() */
@@ -184,11 +186,10 @@ MUST_CHECK int catalog_add_deferred_content(struct catalog_writer *w,
 /* Makes the content of a deferred file unknown. Its group, if any, stays. */
 MUST_CHECK int catalog_forget_deferred_content(struct catalog_writer *w, uint64_t file);
 
-/* A deferred file. */
+/* A deferred file that is equal to others. */
 struct deferred_file {
 	uint64_t size;
-	uint64_t prefix; /* of its content; 0: unread */
-	uint64_t group; /* of its content; 0: none */
+	uint64_t group;
 	uint64_t file;
 	uint64_t dir; /* of its only name; 0: the file has several names */
 	int64_t mtime; /* seconds */
@@ -199,13 +200,13 @@ struct deferred_file {
 	bool maps; /* catalog_maps_file() */
 };
 
-/* Adds deferred files to the list by size, and then to the members of their groups. Each function
- * is fastest in the order of its list: by the fields of struct deferred_file, or by group and file.
- * The files must be regular and have names, and their records must be unchanged since the caller
- * read them. One transaction calls both functions for all files of a range of ids, and then
- * catalog_set_unlisted(). catalog_join_deferred() borrows its files, in the order of groups, until
- * the transaction ends. */
-MUST_CHECK int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files,
+/* Adds deferred files to the list by size, and those with a group to its members. Each function is
+ * fastest in the order of its table: by size, prefix, group and file, or by group and file. The
+ * files must be regular and have names, and their records must be unchanged since the caller read
+ * them. One transaction calls both functions for all files of a range of ids, and then
+ * catalog_set_unlisted(). catalog_join_deferred() borrows its files, which must be in the order of
+ * groups, until the transaction ends. */
+MUST_CHECK int catalog_list_deferred(struct catalog_writer *w, const struct size_entry *files,
 				     size_t count);
 MUST_CHECK int catalog_join_deferred(struct catalog_writer *w, const struct deferred_file *files,
 				     size_t count);

@@ -326,33 +326,31 @@ static int drop_content(struct catalog_writer *w, struct file_record *file,
 	return r;
 }
 
-/* Sets *keeps to whether the content of the file stays known. It becomes unknown if the file is too
+/* Sets *keeps to whether the content of a file stays known. It becomes unknown if the file is too
  * small to be compared, or if its group is missing, as another content has taken the name of the
  * group. */
-static int keeps_content(struct catalog_writer *w, const struct deferred_file *file,
-			 uint64_t min_size, bool *keeps)
+static int keeps_content(struct catalog_writer *w, uint64_t size, uint64_t group, uint64_t min_size,
+			 bool *keeps)
 {
-	int r = 0;
+	int r = size >= min_size && group ? group_find(w, group) : 0;
 
-	*keeps = file->prefix && file->size >= min_size;
-	if (*keeps && file->group)
-		r = group_find(w, file->group);
-	*keeps = *keeps && r == 0;
+	*keeps = size >= min_size && r == 0;
 	return r == -ENOENT ? 0 : r;
 }
 
-int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files, size_t count)
+int catalog_list_deferred(struct catalog_writer *w, const struct size_entry *files, size_t count)
 {
 	uint64_t min_size;
-	bool keeps = false;
 	int r = catalog_get_min_size(&w->store.reader, &min_size);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct content_record content = {.prefix = files[i].prefix,
 						       .group = files[i].group};
+		bool keeps = false;
 
-		r = keeps_content(w, &files[i], min_size, &keeps);
-		if (r == 0 && !keeps && files[i].prefix)
+		if (content.prefix)
+			r = keeps_content(w, files[i].size, content.group, min_size, &keeps);
+		if (r == 0 && content.prefix && !keeps)
 			r = catalog_forget_deferred_content(w, files[i].file);
 		if (r == 0)
 			r = file_list_size(w, files[i].file, files[i].size,
@@ -381,9 +379,7 @@ int catalog_join_deferred(struct catalog_writer *w, const struct deferred_file *
 	w->joined = files;
 	w->joined_count = count;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (!files[i].group)
-			continue;
-		r = keeps_content(w, &files[i], min_size, &keeps);
+		r = keeps_content(w, files[i].size, files[i].group, min_size, &keeps);
 		if (r == 0 && keeps)
 			r = join_deferred(w, &files[i]);
 	}

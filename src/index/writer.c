@@ -52,6 +52,16 @@ const char *catalog_folder(const struct catalog *catalog)
 	return catalog->folder;
 }
 
+uint64_t catalog_ids_end(struct catalog *catalog)
+{
+	uint64_t end;
+
+	pthread_mutex_lock(&catalog->ids_lock);
+	end = catalog->next_id;
+	pthread_mutex_unlock(&catalog->ids_lock);
+	return end;
+}
+
 uint64_t catalog_new_id(struct catalog *catalog)
 {
 	uint64_t id = 0;

@@ -2,12 +2,15 @@
 #include "scan/ingest.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/sort.h"
 #include "base/stop.h"
+#include "base/thread.h"
 #include "index/change.h"
 #include "index/kept.h"
 #include "index/patterns.h"
@@ -25,18 +28,30 @@
 
 /* ---- lists of deferred files ------------------------------------------------------------ */
 
-/* A range of file ids. */
+/* Number of pieces of a run. Threads fill them, so there are several for each processor. */
+#define PIECES 16
+
+/* The deferred files of a range of ids, from the tables to the lists:
+ *
+ *   file, content --fill_pieces--> files, grouped --sort_lists--> list_body --> by size, members
+ *                (all processors)               (two threads)    (one transaction)
+ */
 struct size_run {
 	struct catalog *catalog;
-	struct deferred_file *files;
-	size_t capacity;
-	size_t count;
-	uint64_t next; /* the first file after the range; 0: none */
+	struct size_entry *files; /* room for each id, in the order of ids */
+	struct deferred_file *grouped; /* those with a group; room for each id */
+	uint64_t from, below; /* the ids; below is exclusive */
+	uint64_t end; /* above the ids of all files */
+	struct {
+		size_t files, grouped; /* in the part of the lists of each piece */
+	} pieces[PIECES], count;
+	_Atomic size_t next; /* piece or list that no thread has taken yet */
+	_Atomic int error;
 };
 
 static int compare_sizes(const void *a, const void *b)
 {
-	const struct deferred_file *x = a, *y = b;
+	const struct size_entry *x = a, *y = b;
 	int order = numbers_compare(x->size, y->size);
 
 	if (order == 0)
@@ -48,10 +63,10 @@ static int compare_sizes(const void *a, const void *b)
 
 static void set_size_key(const void *record, struct sort_key *key)
 {
-	const struct deferred_file *file = record;
+	const struct size_entry *file = record;
 
 	key->major = file->size;
-	key->minor = file->prefix;
+	key->minor = file->prefix >> 32; /* half of a hash differs in nearly all contents */
 }
 
 static const struct sort_order by_size = {set_size_key, compare_sizes};
@@ -69,62 +84,133 @@ static void set_group_key(const void *record, struct sort_key *key)
 	const struct deferred_file *file = record;
 
 	key->major = file->group;
-	key->minor = file->file;
+	key->minor = 0; /* the list was filled in the order of files, which the sort keeps */
 }
 
 static const struct sort_order by_group = {set_group_key, compare_groups};
 
-/* Adds the contents of the files, which are sorted by id, to the run. */
-static int fill_contents(struct size_run *run, struct catalog_reader *reader)
+static struct deferred_file grouped_file(struct catalog *catalog, const struct file_record *file,
+					 uint64_t group)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct content_record content;
-	uint64_t file = 0;
-	size_t at = 0;
-	int r = run->count ? catalog_scan_contents(reader, run->files[0].file - 1, &scan) : -ENOENT;
+	struct kept_rank rank;
 
-	while (r == 0 && (r = catalog_next_content(scan, &file, &content)) == 0) {
-		while (at < run->count && run->files[at].file < file)
-			at++;
-		if (at == run->count)
-			return 0;
-		if (run->files[at].file != file)
+	kept_rank_set_inode(&rank, file->first_seen, &file->attributes);
+	return (struct deferred_file){.size = file->attributes.size,
+				      .group = group,
+				      .file = file->id,
+				      .dir = file->names == 1 ? file->dir : 0,
+				      .mtime = rank.mtime.tv_sec,
+				      .birth = rank.birth,
+				      .first_seen = rank.first_seen,
+				      .copy_mark = file->copy_mark,
+				      .has_links = file_has_links(file),
+				      .maps = catalog_maps_file(catalog, file)};
+}
+
+/* Returns the place of the first id of a piece in the lists. */
+static size_t place_of(const struct size_run *run, size_t piece)
+{
+	return (size_t)(run->below - run->from) * piece / PIECES;
+}
+
+/* A known content, and the file that has it. */
+struct content_beside {
+	uint64_t file; /* UINT64_MAX after the last one */
+	struct content_record content;
+};
+
+/* Goes on to the content of the file, or to the next one after it. */
+static int seek_content(struct catalog_scan *scan, uint64_t file, struct content_beside *known)
+{
+	int r = 0;
+
+	while (r == 0 && known->file < file)
+		r = catalog_next_content(scan, &known->file, &known->content);
+	if (r != -ENOENT)
+		return r;
+	known->file = UINT64_MAX;
+	return 0;
+}
+
+static void add_deferred(struct size_run *run, size_t piece, const struct file_record *file,
+			 const struct content_beside *known)
+{
+	const size_t place = place_of(run, piece);
+	struct size_entry entry = {.size = file->attributes.size, .file = file->id};
+
+	if (known->file == file->id) {
+		entry.prefix = known->content.prefix;
+		entry.group = known->content.group;
+	}
+	run->files[place + run->pieces[piece].files++] = entry;
+	if (entry.group)
+		run->grouped[place + run->pieces[piece].grouped++] =
+			grouped_file(run->catalog, file, entry.group);
+}
+
+static int fill_piece(struct size_run *run, struct catalog_reader *reader, size_t piece)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL, *contents = NULL;
+	uint64_t after = run->from + place_of(run, piece) - 1;
+	uint64_t below = run->from + place_of(run, piece + 1);
+	struct content_beside known = {0};
+	struct file_record file;
+	int r = catalog_scan_files(reader, after, &scan);
+
+	if (r == 0)
+		r = catalog_scan_contents(reader, after, &contents);
+	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0 && file.id < below) {
+		if (!S_ISREG(file.attributes.mode) || file.names == 0)
 			continue;
-		run->files[at].prefix = content.prefix;
-		run->files[at].group = content.group;
+		r = seek_content(contents, file.id, &known);
+		if (r == 0)
+			add_deferred(run, piece, &file, &known);
 	}
 	return r == -ENOENT ? 0 : r;
 }
 
-static int fill(struct size_run *run, struct catalog_reader *reader, uint64_t from)
+/* Fills pieces until none is left. Runs in each thread, with a snapshot of its own. */
+static void *fill_pieces(void *context)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct file_record file;
-	struct kept_rank rank;
-	int r = catalog_scan_files(reader, from - 1, &scan);
+	struct size_run *run = context;
+	struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(run->catalog, &reader);
+	size_t piece;
 
-	run->count = 0;
-	run->next = 0;
-	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0) {
-		if (!S_ISREG(file.attributes.mode) || file.names == 0)
-			continue;
-		if (run->count == run->capacity) {
-			run->next = file.id;
-			break;
-		}
-		kept_rank_set_inode(&rank, file.first_seen, &file.attributes);
-		run->files[run->count++] =
-			(struct deferred_file){.size = file.attributes.size,
-					       .file = file.id,
-					       .dir = file.names == 1 ? file.dir : 0,
-					       .mtime = rank.mtime.tv_sec,
-					       .birth = rank.birth,
-					       .first_seen = rank.first_seen,
-					       .copy_mark = file.copy_mark,
-					       .has_links = file_has_links(&file),
-					       .maps = catalog_maps_file(run->catalog, &file)};
+	while (r == 0 && (piece = atomic_fetch_add(&run->next, 1)) < PIECES)
+		r = fill_piece(run, reader, piece);
+	catalog_read_end(reader);
+	if (r < 0)
+		atomic_store(&run->error, r);
+	return NULL;
+}
+
+/* Closes the gaps between the pieces. */
+static void join_pieces(struct size_run *run)
+{
+	for (size_t i = 0; i < PIECES; i++) {
+		memmove(run->files + run->count.files, run->files + place_of(run, i),
+			run->pieces[i].files * sizeof(*run->files));
+		memmove(run->grouped + run->count.grouped, run->grouped + place_of(run, i),
+			run->pieces[i].grouped * sizeof(*run->grouped));
+		run->count.files += run->pieces[i].files;
+		run->count.grouped += run->pieces[i].grouped;
 	}
-	return r == 0 || r == -ENOENT ? fill_contents(run, reader) : r;
+}
+
+/* Sorts a list that no other thread sorts. */
+static void *sort_lists(void *context)
+{
+	struct size_run *run = context;
+
+	for (size_t list; (list = atomic_fetch_add(&run->next, 1)) < 2;) {
+		if (list == 0)
+			key_sort(run->files, run->count.files, sizeof(*run->files), &by_size);
+		else
+			key_sort(run->grouped, run->count.grouped, sizeof(*run->grouped),
+				 &by_group);
+	}
+	return NULL;
 }
 
 /* Lists the whole run, so that after a kill each file is in both lists or in none. */
@@ -134,43 +220,52 @@ static int list_body(struct catalog_writer *w, void *context)
 	int r;
 
 	catalog_reconsider_kept(w);
-	key_sort(run->files, run->count, sizeof(*run->files), &by_size);
-	r = catalog_list_deferred(w, run->files, run->count);
-	key_sort(run->files, run->count, sizeof(*run->files), &by_group);
+	r = catalog_list_deferred(w, run->files, run->count.files);
 	if (r == 0)
-		r = catalog_join_deferred(w, run->files, run->count);
+		r = catalog_join_deferred(w, run->grouped, run->count.grouped);
 	if (r == 0)
-		catalog_set_unlisted(w, run->next);
+		catalog_set_unlisted(w, run->below < run->end ? run->below : 0);
 	return r;
 }
 
-static int list_run(struct size_run *run, uint64_t from)
+static int list_run(struct size_run *run)
 {
-	struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(run->catalog, &reader);
+	int r;
 
+	memset(&run->count, 0, sizeof(run->count));
+	memset(run->pieces, 0, sizeof(run->pieces));
+	run->next = 0;
+	r = threads_run(threads_that_compute(), fill_pieces, run);
 	if (r == 0)
-		r = fill(run, reader, from);
-	catalog_read_end(reader);
+		r = run->error;
+	if (r < 0)
+		return r;
+	join_pieces(run);
+	run->next = 0;
+	r = threads_run(2, sort_lists, run);
 	return r < 0 ? r : catalog_write(run->catalog, list_body, run);
 }
 
-int ingest_list_sizes(struct catalog *catalog, size_t run_files)
+int ingest_list_sizes(struct catalog *catalog, size_t run_ids)
 {
-	struct size_run run = {.catalog = catalog, .capacity = run_files};
+	struct size_run run = {.catalog = catalog};
 	struct catalog_totals totals = {0};
 	int r = catalog_totals_now(catalog, &totals);
-	uint64_t from = totals.unlisted;
 
-	if (r == 0 && from) {
-		run.files = calloc(run_files, sizeof(*run.files));
-		r = run.files ? 0 : -ENOMEM;
-	}
-	while (r == 0 && from && !stop_requested()) {
-		r = list_run(&run, from);
-		from = run.next;
+	if (r < 0 || !totals.unlisted)
+		return r;
+	run.end = catalog_ids_end(catalog);
+	run.files = calloc(run_ids, sizeof(*run.files));
+	run.grouped = calloc(run_ids, sizeof(*run.grouped));
+	r = run.files && run.grouped ? 0 : -ENOMEM;
+	run.below = totals.unlisted < run.end ? totals.unlisted : run.end;
+	for (bool left = true; r == 0 && left && !stop_requested(); left = run.below < run.end) {
+		run.from = run.below;
+		run.below = run.end - run.from > run_ids ? run.from + run_ids : run.end;
+		r = list_run(&run);
 	}
 	free(run.files);
+	free(run.grouped);
 	return r;
 }
 
@@ -321,7 +416,7 @@ int ingest_names(struct ingest *ingest)
 	r = record_settings(ingest);
 	/* An earlier scan was possibly killed before it completed the lists. */
 	if (r == 0)
-		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
+		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_IDS);
 	if (r == 0 && reads_early(ingest))
 		early = early_tables_new();
 	if (r == 0)
@@ -332,7 +427,7 @@ int ingest_names(struct ingest *ingest)
 		r = note_nameless(ingest, nameless_before);
 	early_tables_free(early);
 	if (r == 0 && !stop_requested())
-		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
+		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_IDS);
 	if (r == 0)
 		r = ingest_choose_kept(ingest->catalog);
 	ingest->result.stopped = stop_requested();

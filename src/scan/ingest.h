@@ -280,15 +280,16 @@ struct ingest {
  * -errno. After 0 the index has every name that could be read, unless result.stopped is set. */
 MUST_CHECK int ingest_names(struct ingest *ingest);
 
-/* Number of files that are sorted and added at a time. They take 10 MiB, and 22 MiB more during the
- * sort. A first scan of 400,000 files takes 75 MiB if all are sorted at once, and 58 MiB so. */
-#define SIZES_RUN_FILES ((size_t)1 << 18)
+/* Number of ids whose files are sorted and added at a time. They take at most 22 MiB, and 24 MiB
+ * more during the sort. */
+#define SIZES_RUN_IDS ((size_t)1 << 18)
 
 /* Completes the lists of files by size and by group after a walk that deferred them
- * (catalog_defer_lists()): adds run_files files at a time. Files are sorted before they are added,
- * so that pages of the lists are written only a few times. After a stop or a failure, the next
- * call continues. Returns 0, also after a stop, or -errno. */
-MUST_CHECK int ingest_list_sizes(struct catalog *catalog, size_t run_files);
+ * (catalog_defer_lists()): adds the files of run_ids ids at a time. All processors read and sort
+ * them, and one transaction adds them in the order of the lists, so that pages of the lists are
+ * written only a few times. After a stop or a failure, the next call continues. Returns 0, also
+ * after a stop, or -errno. */
+MUST_CHECK int ingest_list_sizes(struct catalog *catalog, size_t run_ids);
 
 /* Compares the unread files whose size is in ingest->range and is not unique. Commits results step
  * by step. Ranges are compared in ascending order: the one without a limit ends the scan. Returns

@@ -81,7 +81,7 @@ static int put_from_threads(struct fixture *f, struct batch_writer *writer)
 static void audit_walked(const struct fixture *f)
 {
 	assert_int_not_equal(totals_of(f).unlisted, 0);
-	assert_int_equal(ingest_list_sizes(f->catalog, SIZES_RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, SIZES_RUN_IDS), 0);
 	audit_index(f->catalog);
 }
 

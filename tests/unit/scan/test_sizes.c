@@ -4,7 +4,7 @@
 #include "scan/ingest.h"
 
 #define FILES 20
-#define RUN_FILES 7
+#define RUN_IDS 7
 #define MANY 40000
 
 static int defer_body(struct catalog_writer *w, void *context)
@@ -65,9 +65,9 @@ static void test_files_are_listed_in_runs(void **state)
 
 	assert_int_equal(count_listed(f), 1);
 	assert_consistent(f);
-	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0);
 	assert_all_listed(f, FILES + 1);
-	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0); /* nothing is left to do */
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0); /* nothing is left to do */
 	assert_all_listed(f, FILES + 1);
 }
 
@@ -86,7 +86,7 @@ static void test_run_is_listed_in_one_transaction(void **state)
 	}
 	fixture_commit(f);
 	before = totals_of(f).generation;
-	assert_int_equal(ingest_list_sizes(f->catalog, SIZES_RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, SIZES_RUN_IDS), 0);
 	assert_int_equal(totals_of(f).generation, before + 1);
 	assert_all_listed(f, FILES + MANY + 1);
 }
@@ -99,7 +99,7 @@ static void test_listing_continues_after_a_restart(void **state)
 	add_file(f, f->roots[0], "later", file_of(2000, 300, 0));
 	fixture_commit(f);
 	assert_int_equal(count_listed(f), 1);
-	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0);
 	assert_all_listed(f, FILES + 2);
 }
 
@@ -117,13 +117,14 @@ static void test_earlier_changes_are_listed(void **state)
 	fixture_commit(f);
 	assert_int_equal(count_listed(f), 0);
 	assert_consistent(f);
-	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0);
 	assert_all_listed(f, FILES - 1);
 }
 
 struct half_listed {
 	uint64_t ids[FILES];
-	struct deferred_file half[FILES / 2];
+	struct size_entry listed[FILES / 2];
+	struct deferred_file joined[FILES / 2];
 };
 
 /* Gives files one content, and lists the first half of them. */
@@ -131,23 +132,22 @@ static int group_and_list_body(struct catalog_writer *w, void *context)
 {
 	struct half_listed *files = context;
 	const uint64_t *ids = files->ids;
-	struct deferred_file *half = files->half;
 	struct content_change change = {.prefix = 7};
 	int r = catalog_add_deferred_group(w, (struct hash128){1, 2}, 100, &change.group);
 
 	for (unsigned int i = 0; r == 0 && i < FILES; i++) {
 		change.file = ids[i];
 		r = catalog_add_deferred_content(w, &change);
-		if (i < FILES / 2)
-			half[i] = (struct deferred_file){.size = 100,
-							 .prefix = 7,
-							 .group = change.group,
-							 .file = ids[i]};
+		if (i >= FILES / 2)
+			continue;
+		files->listed[i] = (struct size_entry){100, 7, change.group, ids[i]};
+		files->joined[i] =
+			(struct deferred_file){.size = 100, .group = change.group, .file = ids[i]};
 	}
 	if (r == 0)
-		r = catalog_list_deferred(w, half, FILES / 2);
+		r = catalog_list_deferred(w, files->listed, FILES / 2);
 	if (r == 0)
-		r = catalog_join_deferred(w, half, FILES / 2);
+		r = catalog_join_deferred(w, files->joined, FILES / 2);
 	catalog_set_unlisted(w, ids[FILES / 2]);
 	return r;
 }
@@ -171,6 +171,11 @@ static void test_file_is_not_redundant_before_it_is_listed(void **state)
 	remove_name(f, f->roots[0], names[FILES - 1]);
 	fixture_commit(f);
 	assert_consistent(f);
+	assert_int_equal(totals_of(f).redundant_files, FILES / 2 - 1);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0);
+	assert_int_equal(totals_of(f).redundant_files, FILES - 2);
+	assert_consistent(f);
+	audit_index(f->catalog);
 }
 
 static void test_content_of_an_unlisted_file_is_refused(void **state)
@@ -181,7 +186,7 @@ static void test_content_of_an_unlisted_file_is_refused(void **state)
 	struct content_change change = {.file = id, .digest = file_digest(&file), .prefix = 1};
 
 	assert_int_equal(set_content_change(f, &change), CONTENT_STALE);
-	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0);
 	assert_int_equal(set_content_change(f, &change), 0);
 	assert_all_listed(f, FILES + 1);
 }
@@ -191,7 +196,7 @@ static void test_stopped_listing_leaves_the_index_consistent(void **state)
 	struct fixture *f = *state;
 
 	stop_request();
-	assert_int_equal(ingest_list_sizes(f->catalog, RUN_FILES), 0);
+	assert_int_equal(ingest_list_sizes(f->catalog, RUN_IDS), 0);
 	assert_int_equal(count_listed(f), 1);
 	assert_consistent(f);
 }
