@@ -587,5 +587,6 @@ void groups_discard(struct catalog_writer *w)
 		HASH_DELETE(hh, w->groups, change);
 		free(change);
 	}
+	w->last_group = NULL;
 	bytes_free(&w->rivals);
 }
