@@ -17,7 +17,7 @@ from bench.twinfs import UNREADABLE, unmount
 BUDGETS = Path(__file__).with_name("budget.json")
 TOLERANCE = 0.03
 AGAIN = 2
-FOLDER_BYTES = 160  # of the absolute path: lists, journals and logs hold paths
+FOLDER_BYTES = 120  # of the absolute path: lists, journals and logs hold paths
 LIVE_FILES = 500  # with fewer, the timers of the daemon change the count
 COUNT = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 KIB = 1 << 10
