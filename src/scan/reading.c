@@ -291,9 +291,16 @@ static bool wants_fetch(const struct reading_ahead *file)
 	return file->wanted && file->result == 0 && file->file.attributes.size <= FETCHED_FILE_MAX;
 }
 
-static bool is_cached(const struct reading_ahead *file)
+/* Number of files of a window that are_cached() examines. */
+#define SAMPLED_FILES 4
+
+static bool are_cached(const struct reading_ahead *list, size_t count)
 {
-	return !wants_fetch(file) || disk_fetch_is_cached(file->reading.fd);
+	for (size_t i = 0; i < count; i += (count + SAMPLED_FILES - 1) / SAMPLED_FILES) {
+		if (wants_fetch(&list[i]) && !disk_fetch_is_cached(list[i].reading.fd))
+			return false;
+	}
+	return true;
 }
 
 void readings_open(struct reading_ahead *list, size_t count, struct file_opener *opener,
@@ -306,7 +313,7 @@ void readings_open(struct reading_ahead *list, size_t count, struct file_opener 
 								&list[i].file);
 	}
 	/* a file that is alone is read as quickly without */
-	if (count < 2 || (is_cached(&list[0]) && is_cached(&list[count - 1])))
+	if (count < 2 || are_cached(list, count))
 		return;
 	for (size_t i = 0; i < count; i++) {
 		if (wants_fetch(&list[i]))

@@ -128,8 +128,8 @@ struct reading_ahead {
  * quarter of the descriptors of the process is for such files. */
 size_t reading_window(unsigned int threads);
 
-/* Opens files without a check, and asks the kernel to read their first bytes if the first or the
- * last of them is not cached. Each file must then be checked by reading_check() or abandoned. */
+/* Opens files without a check, and asks the kernel to read their first bytes unless a few of them
+ * are cached. Each file must then be checked by reading_check() or abandoned. */
 void readings_open(struct reading_ahead *list, size_t count, struct file_opener *opener,
 		   struct catalog_reader *reader);
 

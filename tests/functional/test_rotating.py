@@ -125,6 +125,21 @@ def test_slow_disk_without_seeks_is_read_without_place_queries(twinfs, make_disk
         assert count_place_queries(twinfs, disk.root) == 0
 
 
+def test_disk_without_seeks_reads_only_first_bytes_of_different_files(twinfs, make_disk):
+    def different_files(root):
+        for number in range(FILES):
+            trees.write(root / f"{number % 7}/{number}", trees.content(number, 48 << 10))
+
+    disk = make_disk(rotating=False, time_scale=0)
+    disk.fill(different_files)
+    with disk.served():
+        work = head_of(twinfs, disk)
+        assert not twinfs.groups(disk.root)
+    heads = [read for read in work.reads if read.length == PAGE]
+    assert len(heads) > FILES * 3 / 4  # the kernel joins requests for neighbours
+    assert work.read_bytes < 3 * FILES * PAGE
+
+
 def large_files(root):
     """Files larger than one piece, with differences at several offsets."""
     base = trees.content("large", 20 << 20)
