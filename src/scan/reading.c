@@ -226,10 +226,13 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return 0;
 	}
 	r = examine(reading, opener->sources->catalog, kind, opener->patient);
-	if (r)
+	if (r < 0)
 		return r;
+	/* READING_CHANGED can be about another file, which changed while it was examined */
 	if (!attributes_same_inode(&reading->attributes, &file->attributes))
 		return READING_GONE;
+	if (r)
+		return r;
 	return attributes_same_signature(&reading->attributes, &file->attributes) ? 0
 										  : READING_CHANGED;
 }

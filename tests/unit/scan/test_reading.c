@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <linux/capability.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -281,6 +283,40 @@ static void test_name_of_another_kind_is_missing(void **state)
 	assert_int_equal(p->reading.fd, -1);
 }
 
+/* Changes the mode of a file all the time. */
+struct restless {
+	int dir, failures;
+	atomic_bool enough;
+};
+
+static void *change_modes(void *context)
+{
+	struct restless *restless = context;
+
+	for (mode_t mode = 0600; !atomic_load(&restless->enough); mode ^= 0040) {
+		restless->failures += fchmodat(restless->dir, "dir/a", mode, 0) != 0;
+		(void)poll(NULL, 0, 1);
+	}
+	return NULL;
+}
+
+/* The index would get the inode number of the other file. */
+static void test_other_file_that_changes_during_the_guard_time_is_missing(void **state)
+{
+	struct case_state *p = *state;
+	struct restless restless = {.dir = p->t->fd};
+	pthread_t thread;
+
+	write_text(p->t, "other", "content");
+	assert_int_equal(renameat(p->t->fd, "other", p->t->fd, "dir/a"), 0);
+	assert_int_equal(pthread_create(&thread, NULL, change_modes, &restless), 0);
+	assert_int_equal(open_file(p, false), READING_GONE);
+	assert_int_equal(p->reading.fd, -1);
+	atomic_store(&restless.enough, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(restless.failures, 0);
+}
+
 static void test_file_in_a_replaced_directory_is_missing(void **state)
 {
 	struct case_state *p = *state;
@@ -442,6 +478,7 @@ int main(void)
 		CASE(test_file_that_changed_before_its_lease_is_refused),
 		CASE(test_attributes_that_change_under_the_lease_are_detected),
 		CASE(test_name_of_another_kind_is_missing),
+		CASE(test_other_file_that_changes_during_the_guard_time_is_missing),
 		CASE(test_file_in_a_replaced_directory_is_missing),
 		CASE(test_file_that_changed_a_moment_ago_must_wait),
 		CASE(test_file_indexed_a_moment_ago_must_wait),
