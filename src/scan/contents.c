@@ -1115,11 +1115,12 @@ static void set_progress(struct ingest *ingest, const struct pending *pending)
 static void set_threads(struct contents *contents)
 {
 	unsigned int given = contents->ingest->settings->threads;
+	unsigned int comparers = threads_that_compute();
 
-	contents->readers = given ? given : threads_that_read();
-	contents->comparers = given ? given : threads_that_compute();
-	if (!given && contents->comparers < COMPARERS_MIN)
-		contents->comparers = COMPARERS_MIN;
+	if (comparers < COMPARERS_MIN)
+		comparers = COMPARERS_MIN;
+	contents->readers = reading_threads(given ? given : threads_that_read());
+	contents->comparers = reading_threads(given ? given : comparers);
 }
 
 static void contents_init(struct contents *contents, struct ingest *ingest, bool trial_due)

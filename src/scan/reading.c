@@ -274,14 +274,29 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 
 /* ---- several files -------------------------------------------------------------------------- */
 
-size_t reading_window(unsigned int threads)
+/* Returns the number of descriptors that the process may have open. */
+static rlim_t descriptors(void)
 {
 	struct rlimit limit;
-	size_t most;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 1;
-	most = limit.rlim_cur / 4 / threads;
+	return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur;
+}
+
+/* Descriptors of the process for each thread that reads. A thread has at least two open files and
+ * their directory; the index, the walk and the mount need others. */
+#define DESCRIPTORS_A_THREAD 8
+
+unsigned int reading_threads(unsigned int threads)
+{
+	rlim_t most = descriptors() / DESCRIPTORS_A_THREAD;
+
+	return most >= threads ? threads : most < 1 ? 1 : (unsigned int)most;
+}
+
+size_t reading_window(unsigned int threads)
+{
+	rlim_t most = descriptors() / 4 / threads;
+
 	return most > READING_WINDOW ? READING_WINDOW : most < 1 ? 1 : most;
 }
 

@@ -124,6 +124,10 @@ struct reading_ahead {
 	int result; /* of reading_open_unchecked() */
 };
 
+/* Returns how many of so many threads should read files, at least 1: if the process may have few
+ * descriptors, more threads would often find none. */
+unsigned int reading_threads(unsigned int threads);
+
 /* Returns how many files each of so many threads should open at a time, at most READING_WINDOW: a
  * quarter of the descriptors of the process is for such files. */
 size_t reading_window(unsigned int threads);

@@ -30,6 +30,17 @@ def test_every_kind_of_file_is_grouped_as_the_oracle_does(twinfs, source):
     assert twinfs.groups(source) == oracle.path_groups(source)
 
 
+def test_first_scan_with_few_descriptors_reads_all_uncached_files(twinfs, source):
+    trees.many(source, 3000, lambda number: b"%070000d" % (number // 2), folders=100)
+    os.sync()
+    for path in source.rglob("0*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    twinfs.wrapped = ["prlimit", "--nofile=24", "--"]
+    assert len(twinfs.groups(source)) == 1500
+
+
 def test_complete_scan_prints_nothing_to_stderr(twinfs, source):
     trees.small(source)
     assert twinfs.ok("scan", source).error == b""
