@@ -303,7 +303,9 @@ struct compared {
 	bool counted; /* its bytes count as progress */
 	bool decided; /* the class, or the reason why there is no class, is recorded */
 	bool opened; /* was opened once, so digest is set */
-	bool lost; /* the file could not be opened or its digest changed; it is not read again */
+	/* the file could not be opened, its digest changed, or it changed while it was read; it is
+	 * not read again */
+	bool lost;
 	uint64_t read_bytes;
 	uint64_t fetched; /* the kernel was asked to read ahead up to this offset */
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
@@ -401,10 +403,15 @@ static int finish(void *context, struct strand *strand)
 	return r;
 }
 
+/* If the representative of a group changed while it was read, files that differ from it can still
+ * be equal to the other members. */
 static void abandon(void *context, struct strand *strand)
 {
-	(void)context;
-	reading_abandon(&compared_of(strand)->reading);
+	struct compared *compared = compared_of(strand);
+
+	if (compared->group && finish(context, strand))
+		compared->lost = true;
+	reading_abandon(&compared->reading);
 }
 
 static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
@@ -522,7 +529,7 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	for (struct strand *strand = first; r == 0 && strand; strand = strand->equal) {
 		struct compared *compared = compared_of(strand);
 
-		compared->decided = !is_stale_representative(compared, hash);
+		compared->decided = !compared->lost && !is_stale_representative(compared, hash);
 		delta |= compared->first != 0;
 		if (!compared->decided)
 			note_problem(c, compared, READING_BUSY);

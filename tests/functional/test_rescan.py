@@ -15,7 +15,7 @@ import oracle
 import pytest
 import trees
 from changes import DATA
-from processes import end_process, until
+from processes import end_process, has_open, release, until
 
 
 @pytest.fixture
@@ -174,6 +174,24 @@ def test_order_of_sources_is_part_of_the_index(twinfs, tmp_path):
     with other.mounted(two, one) as view:
         assert (view.uniques / "b/same").exists()
         assert not (view.uniques / "a/same").exists()
+
+
+def test_new_copy_is_found_though_a_copy_changes_while_it_is_read(twinfs, source, strace):
+    """The other copy did not change, so no later scan would compare these two."""
+    data = trees.content("meanwhile", 1 << 20)
+    trees.fill(source, {b"a": data, b"b": data})
+    twinfs.ok("scan", source)
+    trees.write(source / "c", data)
+    copies = [source / "a", source / "b"]
+    with twinfs.held("scan", source, call="pread64", after=True,
+                     flags=("-P", copies[0], "-P", copies[1])) as process:
+        [read] = [path for path in copies if has_open(process.pid, path)]
+        with open(read, "r+b") as file:
+            file.seek(len(data) // 2)
+            file.write(b"changed")
+        release(process)
+        process.wait()
+    assert twinfs.groups(source) == oracle.path_groups(source)
 
 
 @pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
