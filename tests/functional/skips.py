@@ -25,7 +25,6 @@ class Allowed:
 
 ALLOWED = (
     Allowed("needs nemo", "scripts/setup does not install it, as it depends on a whole desktop"),
-    Allowed("needs bindfs", "scripts/setup does not install it"),
     Allowed("this libfuse, kernel or user has no passthrough",
             "the libfuse of Debian 12 does not know it"),
     Allowed("needs (Xvfb|dbus-daemon|gdbus|thunar|pcmanfm|nautilus)",

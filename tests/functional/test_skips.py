@@ -61,7 +61,7 @@ def test_reason_that_is_not_allowed_fails_a_run_in_ci_only(tmp_path, ci, workers
 
 
 def test_allowed_reasons_leave_a_run_in_ci_successful(tmp_path):
-    done = run(tmp_path, "needs bindfs")
+    done = run(tmp_path, "needs Landlock")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
