@@ -272,6 +272,46 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	return r ? r : reading_check(reading, opener, file, hold);
 }
 
+int reading_take(struct reading *reading, struct catalog *catalog, int fd)
+{
+	int r;
+
+	*reading = (struct reading){.fd = fd};
+	r = take_lease(reading);
+	if (r == 0)
+		r = examine(reading, catalog, filesystem_kind_at(fd), false);
+	if (r)
+		reading_abandon(reading);
+	return r;
+}
+
+bool reading_is_unbroken(const struct reading *reading)
+{
+	return !reading->leased || fcntl(reading->fd, F_GETLEASE) == F_RDLCK;
+}
+
+int reading_close(struct reading *reading, struct catalog *catalog)
+{
+	int r = examine_again(reading, catalog);
+
+	if (r == 0 && reading->unexamined)
+		r = await_guard(reading, catalog, FILESYSTEM_FINE, false);
+	if (r == 0 && reading->leased)
+		r = reading_is_unbroken(reading) ? 0 : READING_BUSY;
+	else if (r == 0)
+		r = take_lease(reading);
+	reading_abandon(reading);
+	return r;
+}
+
+void reading_abandon(struct reading *reading)
+{
+	if (reading->fd >= 0)
+		close(reading->fd); /* closing ends the lease */
+	reading->fd = -1;
+	reading->leased = false;
+}
+
 /* ---- several files -------------------------------------------------------------------------- */
 
 /* Returns the number of descriptors that the process may have open. */
@@ -337,46 +377,4 @@ void readings_open(struct reading_ahead *list, size_t count, struct file_opener 
 		if (wants_fetch(&list[i]))
 			disk_fetch_range(list[i].reading.fd, 0, list[i].length);
 	}
-}
-
-/* ---- one file ------------------------------------------------------------------------------- */
-
-int reading_take(struct reading *reading, struct catalog *catalog, int fd)
-{
-	int r;
-
-	*reading = (struct reading){.fd = fd};
-	r = take_lease(reading);
-	if (r == 0)
-		r = examine(reading, catalog, filesystem_kind_at(fd), false);
-	if (r)
-		reading_abandon(reading);
-	return r;
-}
-
-bool reading_is_unbroken(const struct reading *reading)
-{
-	return !reading->leased || fcntl(reading->fd, F_GETLEASE) == F_RDLCK;
-}
-
-int reading_close(struct reading *reading, struct catalog *catalog)
-{
-	int r = examine_again(reading, catalog);
-
-	if (r == 0 && reading->unexamined)
-		r = await_guard(reading, catalog, FILESYSTEM_FINE, false);
-	if (r == 0 && reading->leased)
-		r = reading_is_unbroken(reading) ? 0 : READING_BUSY;
-	else if (r == 0)
-		r = take_lease(reading);
-	reading_abandon(reading);
-	return r;
-}
-
-void reading_abandon(struct reading *reading)
-{
-	if (reading->fd >= 0)
-		close(reading->fd); /* closing ends the lease */
-	reading->fd = -1;
-	reading->leased = false;
 }

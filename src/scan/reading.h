@@ -108,6 +108,17 @@ MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
  * time (20 ms). */
 MUST_CHECK int reading_take(struct reading *reading, struct catalog *catalog, int fd);
 
+/* Returns whether no program waits to write the file, as far as a lease shows it. */
+bool reading_is_unbroken(const struct reading *reading);
+
+/* Closes the file. Returns 0 if all bytes read since reading_open() are proved to belong to the
+ * signature in the index, or since reading_take() to the signature then. If they are not, returns
+ * an enum reading_outcome or -errno. Can wait for the guard time (20 ms). */
+MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
+
+/* Closes the file without a check. Does nothing if it is not open. */
+void reading_abandon(struct reading *reading);
+
 /* ---- several files -------------------------------------------------------------------------- */
 
 /* Files that are opened before the first of them is read. The disk then has requests for all of
@@ -124,30 +135,17 @@ struct reading_ahead {
 	int result; /* of reading_open_unchecked() */
 };
 
-/* Returns how many of so many threads should read files, at least 1: if the process may have few
- * descriptors, more threads would often find none. */
+/* Returns the number of threads that should read files, from 1 to threads. If the process may open
+ * few files, more threads would often have no descriptor. */
 unsigned int reading_threads(unsigned int threads);
 
-/* Returns how many files each of so many threads should open at a time, at most READING_WINDOW: a
- * quarter of the descriptors of the process is for such files. */
+/* Returns the number of files that each of these threads should open at a time, from 1 to
+ * READING_WINDOW. All of them together have a quarter of the descriptors of the process. */
 size_t reading_window(unsigned int threads);
 
 /* Opens files without a check, and asks the kernel to read their first bytes unless a few of them
  * are cached. Each file must then be checked by reading_check() or abandoned. */
 void readings_open(struct reading_ahead *list, size_t count, struct file_opener *opener,
 		   struct catalog_reader *reader);
-
-/* ---- one file ------------------------------------------------------------------------------- */
-
-/* Returns whether no program waits to write the file, as far as a lease shows it. */
-bool reading_is_unbroken(const struct reading *reading);
-
-/* Closes the file. Returns 0 if all bytes read since reading_open() are proved to belong to the
- * signature in the index, or since reading_take() to the signature then. If they are not, returns
- * an enum reading_outcome or -errno. Can wait for the guard time (20 ms). */
-MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
-
-/* Closes the file without a check. Does nothing if it is not open. */
-void reading_abandon(struct reading *reading);
 
 #endif
