@@ -140,21 +140,12 @@ static void sort_equal(uint8_t *list, size_t count, size_t record_bytes,
 	}
 }
 
-/* Puts the records of copy into the order of the keys. */
-static void arrange(uint8_t *list, const uint8_t *copy, size_t count, size_t record_bytes,
-		    const struct sort_key *sorted)
-{
-	for (size_t i = 0; i < count; i++)
-		memcpy(list + i * record_bytes, copy + sorted[i].index * record_bytes,
-		       record_bytes);
-}
-
 /* Puts the records into the order of the keys, cycle by cycle. Changes the indexes of the keys to
  * those of their present places.
  *
  * room	for one record */
-static void arrange_in_place(uint8_t *list, size_t count, size_t record_bytes,
-			     struct sort_key *sorted, uint8_t *room)
+static void arrange(uint8_t *list, size_t count, size_t record_bytes, struct sort_key *sorted,
+		    uint8_t *room)
 {
 	for (size_t i = 0, at, from; i < count; i++) {
 		if (sorted[i].index == i)
@@ -173,7 +164,7 @@ static void arrange_in_place(uint8_t *list, size_t count, size_t record_bytes,
 static void sort_by_insertion(uint8_t *list, size_t count, size_t record_bytes,
 			      const struct sort_order *order)
 {
-	uint8_t copy[RECORDS_MIN * INSERTED_BYTES];
+	uint8_t room[INSERTED_BYTES];
 	struct sort_key keys[RECORDS_MIN], key;
 	size_t at;
 
@@ -185,8 +176,7 @@ static void sort_by_insertion(uint8_t *list, size_t count, size_t record_bytes,
 			keys[at] = keys[at - 1];
 		keys[at] = key;
 	}
-	memcpy(copy, list, count * record_bytes);
-	arrange(list, copy, count, record_bytes, keys);
+	arrange(list, count, record_bytes, keys, room);
 	sort_equal(list, count, record_bytes, order, keys);
 }
 
@@ -214,6 +204,6 @@ void key_sort(void *list, size_t count, size_t record_bytes, const struct sort_o
 	if (set_keys(list, count, record_bytes, order, keys))
 		return;
 	sorted = sort_keys(keys, spare, count);
-	arrange_in_place(list, count, record_bytes, sorted, room);
+	arrange(list, count, record_bytes, sorted, room);
 	sort_equal(list, count, record_bytes, order, sorted);
 }
