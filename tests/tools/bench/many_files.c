@@ -4,10 +4,12 @@
  *
  *   many_files THREADS FOLDER FIRST COUNT small|mixed
  *
- * Makes the files FIRST to FIRST + COUNT - 1, 1,000 in each folder, of 64 to 1,023 bytes. One in
+ * Makes the files FIRST to FIRST + COUNT - 1, of 64 to 1,023 bytes, in folders of 1,000. One in
  * COPIED is a copy of another file of this run, far away. In a mixed tree, three of four groups of
- * COPIED files are empty. FOLDER must exist. COUNT is a multiple of COPIED * EMPTY_CYCLE. */
+ * COPIED files are empty, and a folder has 20 files or 1,000 folders. FOLDER must exist. COUNT is a
+ * multiple of COPIED * EMPTY_CYCLE. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,6 +26,8 @@
 enum {
 	THREADS_MAX = 64,
 	FOLDER_FILES = 1000,
+	MIXED_FOLDER_FILES = 20,
+	FOLDERS = 1000, /* in a folder of a mixed tree */
 	COPIED = 4,
 	EMPTY_CYCLE = 4,
 	LEAST_BYTES = 64,
@@ -32,7 +36,7 @@ enum {
 
 struct tree {
 	int fd;
-	uint64_t first, count;
+	uint64_t first, count, folder_files;
 	bool mixed;
 	atomic_uint_least64_t folders; /* taken by the threads */
 };
@@ -77,24 +81,34 @@ static void make_file(const struct tree *tree, int folder, uint64_t number)
 	AUTO_CLOSE int fd = -1;
 	char name[16];
 
-	(void)snprintf(name, sizeof(name), "%03u", (unsigned)(number % FOLDER_FILES));
+	(void)snprintf(name, sizeof(name), "%03u", (unsigned)(number % tree->folder_files));
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0 || (size > 0 && write(fd, words, size) != (ssize_t)size))
 		fail(name);
 }
 
-static void make_folder(const struct tree *tree, uint64_t index)
+/* Makes a folder, unless it exists; returns its descriptor. */
+static int open_folder(int parent, uint64_t number)
 {
-	uint64_t number = index * FOLDER_FILES, end = number + FOLDER_FILES;
-	AUTO_CLOSE int fd = -1;
 	char name[16];
+	int fd;
 
-	(void)snprintf(name, sizeof(name), "%05u", (unsigned)index);
-	if (mkdirat(tree->fd, name, 0755) != 0)
+	(void)snprintf(name, sizeof(name), "%05u", (unsigned)number);
+	if (mkdirat(parent, name, 0755) != 0 && errno != EEXIST)
 		fail(name);
-	fd = openat(tree->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		fail(name);
+	return fd;
+}
+
+static void make_folder(const struct tree *tree, uint64_t index)
+{
+	uint64_t number = index * tree->folder_files, end = number + tree->folder_files;
+	AUTO_CLOSE int parent = tree->mixed ? open_folder(tree->fd, index / FOLDERS) : -1;
+	AUTO_CLOSE int fd = tree->mixed ? open_folder(parent, index % FOLDERS)
+					: open_folder(tree->fd, index);
+
 	for (; number < end && number < tree->count; number++)
 		make_file(tree, fd, number);
 }
@@ -104,7 +118,7 @@ static void *make_folders(void *argument)
 	struct tree *tree = argument;
 	uint64_t index;
 
-	while ((index = atomic_fetch_add(&tree->folders, 1)) * FOLDER_FILES < tree->count)
+	while ((index = atomic_fetch_add(&tree->folders, 1)) * tree->folder_files < tree->count)
 		make_folder(tree, index);
 	return NULL;
 }
@@ -136,6 +150,7 @@ int main(int argc, char **argv)
 	tree.first = strtoull(argv[3], NULL, 10);
 	tree.count = strtoull(argv[4], NULL, 10);
 	tree.mixed = strcmp(argv[5], "mixed") == 0;
+	tree.folder_files = tree.mixed ? MIXED_FOLDER_FILES : FOLDER_FILES;
 	make(&tree, (int)threads);
 	(void)close(tree.fd);
 	return 0;

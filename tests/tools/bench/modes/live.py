@@ -84,16 +84,22 @@ def measure_latency(bench):
     for name in ("first", "second"):
         write(source / name, data, os.O_CREAT)
     bench.twinfs.forget()
-    found = []
     with View(bench.twinfs, [source]) as view:
         [group] = (view.path / "dups").iterdir()
-        for number in range(bench.settings.copies):
-            write(source / f"copy-{number}", data, os.O_CREAT)
-            found.append(wait_for(group / f"copy-{number}", time.monotonic()) - DEBOUNCE_MS)
+        found = latencies(source, group, data, bench.settings.copies)
     of = f"{len(found)} copies"
     for target, value in (("latency-median", statistics.median(found)),
                           ("latency-p99", percentile_99(found))):
         bench.report.add(target, of, value)
+
+
+def latencies(source, group, data, count):
+    """Writes copies one after the other; returns the milliseconds until each is in the group."""
+    found = []
+    for number in range(count):
+        write(source / f"copy-{number}", data, os.O_CREAT)
+        found.append(wait_for(group / f"copy-{number}", time.monotonic()) - DEBOUNCE_MS)
+    return found
 
 
 def percentile_99(found):

@@ -21,7 +21,7 @@ def run(bench):
         for twinfs in bench.builds:
             bench.machine.run(twinfs.scan(sources))
         rescan(bench, data, sources, remembering)
-        mount(bench, data, sources)
+        mount(bench, data, sources, bench.rounds)
         if is_ours:
             rescan_changed(bench, data, sources, remembering)
 
@@ -62,12 +62,12 @@ def again(bench, sources):
     return [twinfs.scan(sources, rescan=True) for twinfs in bench.builds]
 
 
-def mount(bench, data, sources):
+def mount(bench, data, sources, count):
     """Measures the time until the view answers, which it does when all names are known."""
     mounts = [mounted(twinfs, sources) for twinfs in bench.builds]
     try:
         summaries = Rounds(bench.machine, "mount", data).run(
-            [bench.floor.walk(sources), *mounts], bench.rounds)
+            [bench.floor.walk(sources), *mounts], count)
     finally:
         for one in mounts:
             one.prepare()

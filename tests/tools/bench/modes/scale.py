@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Measures how time, memory and the index grow with the number of files."""
+"""Measures how time, memory and the index grow with the number of files, and whether the view still
+follows its source at once."""
 import contextlib
+import os
+import statistics
 import time
 from dataclasses import dataclass
 
 from bench import agreement, disks
 from bench.data import COPIED, EMPTY_CYCLE, Library
+from bench.modes.live import BYTES, latencies, percentile_99, write
+from bench.modes.rescan import mount
 from bench.runs import Failure, Rounds, beside, named, noted
 from bench.table import MIB, TARGETS
+from bench.twinfs import View
 
 # More files than this can take more memory.
 FEW_FILES = 400_000
@@ -18,6 +24,8 @@ MANY_LIMIT_MIB = 128
 SOME_FILES = 1_000_000
 # From this number on, three in four files are empty: the others still fill the page cache.
 MIXED_FROM = 10_000_000
+LIVE_COPIES = 50
+LIVE_LIMIT_MS = 100
 
 
 @dataclass(frozen=True)
@@ -74,13 +82,14 @@ def measure(bench, library, tree):
     """Adds the rows of a tree; returns its costs."""
     bench.title(f"scale: {tree.text}")
     sources = library.many(tree.count, tree.kind)
+    rounds = bench.rounds if tree.count <= SOME_FILES else 1
     least = bench.floor.scan(sources)
     if tree.count <= SOME_FILES:
         bench.machine.run(least)  # fills the page cache, which cannot hold more files
     since = time.time()
     summaries = Rounds(bench.machine, "scale", tree.text).run(
         [bench.floor.walk(sources), least, *(twinfs.scan(sources) for twinfs in bench.builds)],
-        bench.rounds if tree.count <= SOME_FILES else 1)
+        rounds)
     least = named(summaries, "floor: scan")
     bench.report.compare(summaries, least)
     found = named(summaries, "twinfs")
@@ -91,8 +100,35 @@ def measure(bench, library, tree):
         *(f"{one.max_anon / MIB:.0f} MiB against" for one in summaries if one.name == "against")))
     check(bench, tree, sources, since)
     add_index(bench, "index", tree.text, sources, tree.count)
+    mount(bench, tree.text, sources, rounds)
+    for watch in ("inotify", *(["fanotify"] if os.geteuid() == 0 else [])):
+        follow(bench, tree, sources, watch)
     return Costs(tree, found.wall / tree.count, found.cpu / tree.count, least.wall / tree.count,
                  beside(summaries))
+
+
+def follow(bench, tree, sources, watch):
+    """Measures how fast the view follows its source, and the memory of the daemon. If inotify has
+    too few watches, the daemon also walks the directories without one."""
+    of, data = f"{tree.text}, {watch}", os.urandom(BYTES)
+    for name in ("first", "second"):
+        write(sources[0] / name, data, os.O_CREAT)
+    try:
+        with View(bench.twinfs, sources, [f"--watch={watch}"]) as view:
+            [group] = (path.parent for path in (view.path / "dups").glob("*/first"))
+            found = latencies(sources[0], group, data, LIVE_COPIES)
+            status = view.status()
+            anon = view.memory("RssAnon")
+    finally:
+        for path in sources[0].glob("*"):
+            if path.is_file():
+                path.unlink()
+    for what, value in (("latency-median", statistics.median(found)),
+                        ("latency-p99", percentile_99(found))):
+        bench.report.add(what, of, value, LIVE_LIMIT_MS)
+    for name, value, unit in (("daemon, anonymous memory", anon / MIB, "MiB"),
+                              ("directories without a watch", status.get("unwatched", 0), "")):
+        bench.report.figure(name, of, value, unit)
 
 
 def add_growth(bench, costs):
