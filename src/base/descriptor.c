@@ -9,12 +9,21 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/kernel.h"
+
+uint64_t descriptors_max(void)
+{
+	struct rlimit limit;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit); /* fails only for bad arguments */
+	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
 
 /* Set if the kernel or a sandbox does not support openat2. */
 static atomic_bool openat2_missing;

@@ -12,10 +12,14 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/attributes.h"
+
+/* Returns how many descriptors the process may have open; UINT64_MAX: any number. */
+uint64_t descriptors_max(void);
 
 /* Opens path below directory. flags are those of open(2); O_CLOEXEC and O_NOFOLLOW are added.
  *

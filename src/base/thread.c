@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/attributes.h"
+#include "base/descriptor.h"
 
 /* Size of the stack of each thread. The default is that of the main thread, which a user can limit
  * (RLIMIT_STACK), or 128 KiB (musl). No frame is larger than 16 KiB (src/meson.build). Sanitizers
@@ -60,11 +61,22 @@ unsigned int threads_that_compute(void)
 	return count > THREADS_MAX ? THREADS_MAX : (unsigned int)count;
 }
 
+/* Descriptors of the process for each thread that reads. A thread has at least two open files and
+ * their directory; the index, the walk and the mount need others. */
+#define DESCRIPTORS_A_THREAD 8
+
+unsigned int threads_with_files(unsigned int count)
+{
+	uint64_t most = descriptors_max() / DESCRIPTORS_A_THREAD;
+
+	return most >= count ? count : most < 1 ? 1 : (unsigned int)most;
+}
+
 unsigned int threads_that_read(void)
 {
 	unsigned int count = threads_that_compute();
 
-	return count < READERS_MIN ? READERS_MIN : count;
+	return threads_with_files(count < READERS_MIN ? READERS_MIN : count);
 }
 
 int threads_run(unsigned int count, void *(*body)(void *), void *context)

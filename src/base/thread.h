@@ -65,7 +65,11 @@ MUST_CHECK int threads_run(unsigned int count, void *(*body)(void *), void *cont
 /* Returns the number of processors that this process may use, at most 64. */
 unsigned int threads_that_compute(void);
 
-/* Returns the number of threads that read files. On few processors this number is larger than the
+/* Returns the number of threads, from 1 to count, that should work with open files. If the process
+ * may open few files, more threads would often have no descriptor. */
+unsigned int threads_with_files(unsigned int count);
+
+/* Returns the number of threads that read files, as by threads_with_files(). On few processors this number is larger than the
  * number of processors. Reading threads mostly wait for the disk, and the disk is fastest with
  * several requests. */
 unsigned int threads_that_read(void);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -784,15 +783,12 @@ static int compare_prefix(struct comparison *c, void *memory, size_t budget)
 
 static size_t descriptor_budget(unsigned int threads)
 {
-	struct rlimit limit;
-	size_t budget = DESCRIPTORS_MAX;
+	uint64_t most = descriptors_max(), budget;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= DESCRIPTORS_LEFT)
+	if (most <= DESCRIPTORS_LEFT)
 		return 1;
-	if (limit.rlim_cur != RLIM_INFINITY &&
-	    (limit.rlim_cur - DESCRIPTORS_LEFT) / threads / 2 < budget)
-		budget = (limit.rlim_cur - DESCRIPTORS_LEFT) / threads / 2;
-	return budget;
+	budget = (most - DESCRIPTORS_LEFT) / threads / 2;
+	return budget < DESCRIPTORS_MAX ? budget : DESCRIPTORS_MAX;
 }
 
 static void refine_prefixes(struct comparison *c, void *memory, size_t budget)
@@ -1126,8 +1122,8 @@ static void set_threads(struct contents *contents)
 
 	if (comparers < COMPARERS_MIN)
 		comparers = COMPARERS_MIN;
-	contents->readers = reading_threads(given ? given : threads_that_read());
-	contents->comparers = reading_threads(given ? given : comparers);
+	contents->readers = threads_with_files(given ? given : threads_that_read());
+	contents->comparers = threads_with_files(given ? given : comparers);
 }
 
 static void contents_init(struct contents *contents, struct ingest *ingest, bool trial_due)

@@ -243,7 +243,7 @@ static int read_late(struct early_writer *writer)
 		&(struct late_files){.ingest = writer->ingest,
 				     .files = files,
 				     .count = count,
-				     .threads = reading_threads(threads_that_read()),
+				     .threads = threads_that_read(),
 				     .use = add_late,
 				     .context = &(struct late_marks){writer->tables, marks}});
 	for (size_t i = 0; r == 0 && i < count; i++) {
@@ -513,7 +513,7 @@ int early_writer_finish(struct early_writer *writer)
 
 	if (r == 0)
 		r = read_late(writer);
-	return r < 0 ? r : resolve(writer, reading_threads(threads_that_read()));
+	return r < 0 ? r : resolve(writer, threads_that_read());
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

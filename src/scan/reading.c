@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -314,28 +313,9 @@ void reading_abandon(struct reading *reading)
 
 /* ---- several files -------------------------------------------------------------------------- */
 
-/* Returns the number of descriptors that the process may have open. */
-static rlim_t descriptors(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur;
-}
-
-/* Descriptors of the process for each thread that reads. A thread has at least two open files and
- * their directory; the index, the walk and the mount need others. */
-#define DESCRIPTORS_A_THREAD 8
-
-unsigned int reading_threads(unsigned int threads)
-{
-	rlim_t most = descriptors() / DESCRIPTORS_A_THREAD;
-
-	return most >= threads ? threads : most < 1 ? 1 : (unsigned int)most;
-}
-
 size_t reading_window(unsigned int threads)
 {
-	rlim_t most = descriptors() / 4 / threads;
+	uint64_t most = descriptors_max() / 4 / threads;
 
 	return most > READING_WINDOW ? READING_WINDOW : most < 1 ? 1 : most;
 }

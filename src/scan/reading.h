@@ -135,10 +135,6 @@ struct reading_ahead {
 	int result; /* of reading_open_unchecked() */
 };
 
-/* Returns the number of threads that should read files, from 1 to threads. If the process may open
- * few files, more threads would often have no descriptor. */
-unsigned int reading_threads(unsigned int threads);
-
 /* Returns the number of files that each of these threads should open at a time, from 1 to
  * READING_WINDOW. All of them together have a quarter of the descriptors of the process. */
 size_t reading_window(unsigned int threads);

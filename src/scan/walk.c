@@ -596,9 +596,11 @@ static bool has_tree(const struct recheck *rechecks, size_t count)
  * that just changed are cached. */
 static unsigned int threads_for(const struct ingest *ingest, bool tree)
 {
-	if (ingest->settings->threads)
-		return ingest->settings->threads;
-	return tree ? threads_that_read() : threads_that_compute();
+	unsigned int given = ingest->settings->threads;
+
+	if (!given)
+		given = tree ? threads_that_read() : threads_that_compute();
+	return threads_with_files(given);
 }
 
 int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct early_tables *early,

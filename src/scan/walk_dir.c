@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -28,11 +27,9 @@
 
 void walk_dir_budget_init(struct walk_dir_budget *budget)
 {
-	struct rlimit limit;
+	uint64_t most = descriptors_max() / 10;
 
-	budget->left = PARENT_DESCRIPTORS;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 10 < PARENT_DESCRIPTORS)
-		budget->left = (int)(limit.rlim_cur / 10);
+	budget->left = most < PARENT_DESCRIPTORS ? (int)most : PARENT_DESCRIPTORS;
 }
 
 struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
+#include "base/descriptor.h"
 #include "view/fuse/fuse.h"
 #include "view/tree/caller.h"
 
@@ -17,11 +17,7 @@
 
 void open_quotas_init(struct open_quotas *quotas)
 {
-	struct rlimit limit;
-
-	*quotas = (struct open_quotas){.most = SIZE_MAX};
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		quotas->most = (size_t)(limit.rlim_cur / USERS_DIVISOR);
+	*quotas = (struct open_quotas){.most = descriptors_max() / USERS_DIVISOR};
 }
 
 /* Returns the link to a user's quota. If the user has none, returns the link where the quota must

@@ -43,7 +43,7 @@ struct open_quotas {
 	struct open_quota *buckets[OPEN_QUOTAS_BUCKETS];
 };
 
-/* Computes the limit from RLIMIT_NOFILE of this process. */
+/* Computes the limit from that of this process (descriptors_max()). */
 void open_quotas_init(struct open_quotas *quotas);
 
 /* Counts a file before it is opened.

@@ -106,8 +106,8 @@ static void make_folder(const struct tree *tree, uint64_t index)
 {
 	uint64_t number = index * tree->folder_files, end = number + tree->folder_files;
 	AUTO_CLOSE int parent = tree->mixed ? open_folder(tree->fd, index / FOLDERS) : -1;
-	AUTO_CLOSE int fd = tree->mixed ? open_folder(parent, index % FOLDERS)
-					: open_folder(tree->fd, index);
+	AUTO_CLOSE int fd =
+		tree->mixed ? open_folder(parent, index % FOLDERS) : open_folder(tree->fd, index);
 
 	for (; number < end && number < tree->count; number++)
 		make_file(tree, fd, number);

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 
 #include "base/filesystem.h"
+#include "base/thread.h"
 #include "index/paths.h"
 #include "scan/reading.h"
 #include "scan/tree.h"
@@ -169,12 +170,12 @@ static void test_window_takes_a_quarter_of_the_descriptors(void **state)
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(reading_window(1), READING_WINDOW);
-	assert_int_equal(reading_threads(8), 8);
+	assert_int_equal(threads_with_files(8), 8);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, limit.rlim_max}), 0);
 	assert_int_equal(reading_window(8), 2);
 	assert_int_equal(reading_window(64), 1);
-	assert_int_equal(reading_threads(2), 2);
-	assert_int_equal(reading_threads(64), 8);
+	assert_int_equal(threads_with_files(2), 2);
+	assert_int_equal(threads_with_files(64), 8);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
