@@ -158,13 +158,19 @@ void walk_dir_keep(struct walk_dir *dir, int *fd, unsigned int count,
  * At first as many threads work as there are processors. More would only hinder each other while
  * all that they read is cached. The other threads wait. One more is admitted whenever directories
  * in short succession had to wait for the disk.
+ *
+ * When WALK_WAITING directories wait, those found later are taken before them. So a tree of any
+ * size takes about 8 MiB for each level of very wide directories.
  */
+#define WALK_WAITING ((size_t)32 << 10)
+
 struct walk_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue changed, or the walk ends */
 	pthread_cond_t admission; /* another thread is admitted, or the walk ends */
 	struct walk_dir *first, *last;
 	struct walk_dir *sorted; /* if the disk seeks: directories to take before first */
+	size_t unsorted; /* number of directories from first to last */
 	size_t open_dirs; /* in the queue or being read */
 	unsigned int joined; /* threads that called walk_queue_join() */
 	unsigned int admitted; /* of these, the first ones may work */
@@ -179,7 +185,7 @@ void walk_queue_init(struct walk_queue *queue, unsigned int workers);
 void walk_queue_deinit(struct walk_queue *queue);
 
 enum walk_order {
-	WALK_LAST, /* breadth first, if all directories are pushed so */
+	WALK_LAST, /* breadth first, if all directories are pushed so and few wait */
 	/* Depth first, so few directories have subdirectories that wait. Each of these few can keep
 	 * its descriptor, from which its subdirectories are opened without a walk of their path. */
 	WALK_NEXT,

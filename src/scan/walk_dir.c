@@ -481,10 +481,11 @@ void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct wal
 	if (count == 0)
 		return;
 	pthread_mutex_lock(&queue->lock);
-	if (order == WALK_NEXT)
+	if (order == WALK_NEXT || queue->unsorted >= WALK_WAITING)
 		prepend(queue, list, last);
 	else
 		append(queue, list, last);
+	queue->unsorted += count;
 	queue->open_dirs += count;
 	if (count == 1)
 		pthread_cond_signal(&queue->changed);
@@ -493,23 +494,37 @@ void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct wal
 	pthread_mutex_unlock(&queue->lock);
 }
 
+/* Sorts the directories from first to last, and puts them before those that are sorted already. The
+ * caller holds the lock. */
+static void sort_first(struct walk_queue *queue)
+{
+	struct walk_dir *list = walk_dir_sort(queue->first), **end = &list;
+
+	while (*end)
+		end = &(*end)->next;
+	*end = queue->sorted;
+	queue->sorted = list;
+	queue->first = queue->last = NULL;
+	queue->unsorted = 0;
+}
+
 /* The caller holds the lock. */
 static struct walk_dir *take_first(struct walk_queue *queue, bool seeks)
 {
 	struct walk_dir *dir;
 
-	if (!queue->sorted && seeks) {
-		queue->sorted = walk_dir_sort(queue->first);
-		queue->first = queue->last = NULL;
-	}
+	if (seeks && (!queue->sorted || queue->unsorted >= WALK_WAITING))
+		sort_first(queue);
 	dir = queue->sorted;
 	if (dir) {
 		queue->sorted = dir->next;
 		return dir;
 	}
 	dir = queue->first;
-	if (dir)
+	if (dir) {
 		queue->first = dir->next;
+		queue->unsorted--;
+	}
 	if (!queue->first)
 		queue->last = NULL;
 	return dir;

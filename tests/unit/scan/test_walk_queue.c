@@ -30,13 +30,18 @@ static void push_two(struct walk_queue *queue, uint64_t one, uint64_t other, enu
 	walk_queue_push(queue, first, last, 2, order);
 }
 
-static void take(struct walk_queue *queue, uint64_t id)
+static void take_from(struct walk_queue *queue, uint64_t id, bool seeks)
 {
-	struct walk_dir *dir = walk_queue_pop(queue, SIZE_MAX, false);
+	struct walk_dir *dir = walk_queue_pop(queue, SIZE_MAX, seeks);
 
 	assert_non_null(dir);
 	assert_int_equal(dir->id, id);
 	walk_queue_finish(queue, dir, false, 0);
+}
+
+static void take(struct walk_queue *queue, uint64_t id)
+{
+	take_from(queue, id, false);
 }
 
 static void test_directories_are_taken_in_the_order_of_the_push(void **state)
@@ -53,6 +58,44 @@ static void test_directories_are_taken_in_the_order_of_the_push(void **state)
 	for (size_t i = 0; i < 7; i++)
 		take(&queue, (uint64_t[]){5, 6, 2, 3, 4, 7, 8}[i]);
 	assert_null(walk_queue_pop(&queue, SIZE_MAX, false));
+	walk_queue_deinit(&queue);
+}
+
+static void test_when_many_directories_wait_those_found_later_are_taken_first(void **state)
+{
+	struct walk_queue queue;
+
+	(void)state;
+	walk_queue_init(&queue, 1);
+	push_two(&queue, 1, 2, WALK_LAST);
+	for (size_t i = 0; i < WALK_WAITING - 2; i++)
+		push(&queue);
+	push_two(&queue, 3, 4, WALK_LAST);
+	for (size_t i = 0; i < 4; i++)
+		take(&queue, (uint64_t[]){3, 4, 1, 2}[i]);
+	push_two(&queue, 5, 6, WALK_LAST);
+	take(&queue, 0);
+	walk_queue_deinit(&queue);
+}
+
+static void test_when_many_directories_wait_those_found_later_are_sorted_first(void **state)
+{
+	struct walk_queue queue;
+
+	(void)state;
+	walk_queue_init(&queue, 1);
+	push_two(&queue, 1, 2, WALK_LAST);
+	take_from(&queue, 1, true);
+	push_two(&queue, 3, 4, WALK_LAST);
+	take_from(&queue, 2, true);
+	take_from(&queue, 3, true);
+	for (size_t i = 0; i < WALK_WAITING; i++)
+		push(&queue);
+	take_from(&queue, 0, true);
+	for (size_t i = 0; i < WALK_WAITING - 1; i++)
+		take_from(&queue, 0, true);
+	take_from(&queue, 4, true);
+	assert_null(walk_queue_pop(&queue, SIZE_MAX, true));
 	walk_queue_deinit(&queue);
 }
 
@@ -160,6 +203,9 @@ int main(void)
 		cmocka_unit_test(test_thread_beyond_the_first_ones_reads_nothing_without_waits),
 		cmocka_unit_test(test_waits_in_short_succession_admit_a_thread),
 		cmocka_unit_test(test_directories_are_taken_in_the_order_of_the_push),
+		cmocka_unit_test(test_when_many_directories_wait_those_found_later_are_taken_first),
+		cmocka_unit_test(
+			test_when_many_directories_wait_those_found_later_are_sorted_first),
 		cmocka_unit_test(test_error_ends_the_walk),
 	};
 

@@ -93,12 +93,13 @@ def measure_latency(bench):
         bench.report.add(target, of, value)
 
 
-def latencies(source, group, data, count):
-    """Writes copies one after the other; returns the milliseconds until each is in the group."""
+def latencies(source, group, data, count, prefix=""):
+    """Writes copies one after the other; returns the milliseconds until each is in the group, where
+    its name has this prefix."""
     found = []
     for number in range(count):
         write(source / f"copy-{number}", data, os.O_CREAT)
-        found.append(wait_for(group / f"copy-{number}", time.monotonic()) - DEBOUNCE_MS)
+        found.append(wait_for(group / f"{prefix}copy-{number}", time.monotonic()) - DEBOUNCE_MS)
     return found
 
 

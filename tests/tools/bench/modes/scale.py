@@ -115,8 +115,11 @@ def follow(bench, tree, sources, watch):
         write(sources[0] / name, data, os.O_CREAT)
     try:
         with View(bench.twinfs, sources, [f"--watch={watch}"]) as view:
-            [group] = (path.parent for path in (view.path / "dups").glob("*/first"))
-            found = latencies(sources[0], group, data, LIVE_COPIES)
+            # names of several sources begin with that of the source, and a division slash
+            name = sources[0].name if len(sources) > 1 else ""
+            group = os.getxattr(view.path / "uniques" / name / "first", "user.twinfs.hash")
+            found = latencies(sources[0], view.path / "dups" / group.decode(), data, LIVE_COPIES,
+                              name and f"{name}\u2215")
             status = view.status()
             anon = view.memory("RssAnon")
     finally:
