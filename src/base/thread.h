@@ -69,9 +69,9 @@ unsigned int threads_that_compute(void);
  * may open few files, more threads would often have no descriptor. */
 unsigned int threads_with_files(unsigned int count);
 
-/* Returns the number of threads that read files, as by threads_with_files(). On few processors this number is larger than the
- * number of processors. Reading threads mostly wait for the disk, and the disk is fastest with
- * several requests. */
+/* Returns the number of threads that read files, as threads_with_files() does. On few processors
+ * this number is larger than the number of processors. Reading threads mostly wait for the disk,
+ * and the disk is fastest with several requests. */
 unsigned int threads_that_read(void);
 
 #endif

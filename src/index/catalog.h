@@ -150,6 +150,9 @@ void catalog_distrust(struct catalog *catalog);
  * change nothing. Any thread. */
 void catalog_judge(struct catalog *catalog, int result);
 
+/* Returns how many nanoseconds the last commit took until it was on the disk. Any thread. */
+uint64_t catalog_commit_ns(const struct catalog *catalog);
+
 const char *catalog_folder(const struct catalog *catalog); /* as given to catalog_open() */
 
 /* Sets *number to the catalog's number for the file system of fd, whose st_dev is device. Any

@@ -49,6 +49,20 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	return r;
 }
 
+static int commit(struct catalog *catalog, MDB_txn *txn)
+{
+	uint64_t began_ns = clock_monotonic_ns();
+	int r = store_write_commit(&catalog->store, txn);
+
+	atomic_store(&catalog->commit_ns, clock_monotonic_ns() - began_ns);
+	return r;
+}
+
+uint64_t catalog_commit_ns(const struct catalog *catalog)
+{
+	return atomic_load(&catalog->commit_ns);
+}
+
 static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
 	struct catalog_writer w = {.catalog = catalog, .observed = catalog->observer};
@@ -75,7 +89,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	keep_rules_free(&w.keep);
 	/* the end of a write transaction closes its cursors */
 	if (r == 0)
-		r = store_write_commit(&catalog->store, w.store.reader.txn);
+		r = commit(catalog, w.store.reader.txn);
 	else
 		store_write_abort(&catalog->store, w.store.reader.txn);
 	if (r == 0)

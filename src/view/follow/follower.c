@@ -554,6 +554,28 @@ static void note_written(const struct follower *follower, const struct bytes *wr
 	}
 }
 
+/* Names of busy directories that a recheck of quiet ones need not wait for. */
+#define BUSY_NAMES 256
+
+/* Rechecks the directories of the plan without trees. The quiet ones are first if the others take
+ * long. */
+static int recheck_dirs(struct follower *follower, const struct recheck_plan *plan)
+{
+	const struct recheck *list = plan->list + plan->tree_count;
+	size_t count = plan->count - plan->tree_count, first = plan->quiet_count, busy = 0;
+	int r = 0;
+
+	for (size_t i = first; i < count; i++)
+		busy += list[i].count;
+	if (busy < BUSY_NAMES)
+		first = 0;
+	if (first > 0)
+		r = ingest_recheck(&follower->ingest, list, first);
+	if (r == 0 && count > first)
+		r = ingest_recheck(&follower->ingest, list + first, count - first);
+	return r;
+}
+
 static int recheck_list(struct follower *follower, const struct name_events *const *list,
 			size_t count)
 {
@@ -573,10 +595,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 		r = walk_trees(follower, &plan);
 	if (follower->dirty.has_moved_out)
 		atomic_store(&follower->lost_names, true);
-	if (r == 0 && plan.count > plan.tree_count)
-		r = ingest_recheck(ingest, plan.list + plan.tree_count,
-				   plan.count - plan.tree_count);
-	return r;
+	return r < 0 ? r : recheck_dirs(follower, &plan);
 }
 
 /* Rechecks all dirty names once. After -ESTALE and -ELOOP, requests walks of all sources instead.
@@ -845,15 +864,15 @@ static int follow_once(struct follower *follower, bool awaited)
 static void *follow(void *context)
 {
 	struct follower *follower = context;
-	uint64_t ticket, began_ns;
+	uint64_t ticket;
 	int r = 0;
 
 	/* A corrupt index is rebuilt at the next start. Until then no name is rechecked and each
 	 * ticket is answered with EUCLEAN. */
 	while (wait_for_work(follower, &ticket)) {
-		began_ns = clock_monotonic_ns();
 		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
-		follower->resume_ns = duty_cycle_resume_ns(began_ns);
+		follower->resume_ns =
+			duty_cycle_resume_ns(catalog_commit_ns(follower->ingest.catalog));
 		if (stop_requested())
 			break;
 		report_state(follower, -r);

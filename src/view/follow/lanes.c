@@ -45,6 +45,7 @@
 #include "index/scan.h"
 #include "scan/mapping.h"
 #include "view/follow/backoff.h"
+#include "view/follow/due.h"
 #include "view/follow/pending_files.h"
 #include "view/follow/ticket_worker.h"
 
@@ -80,6 +81,7 @@ struct lane {
 	uint64_t resume_ns; /* earliest next comparison, unless a ticket waits */
 	uint64_t due_ns; /* the comparison under way includes the files due at this time */
 	bool retries; /* the comparison under way includes all files that could not be read */
+	bool left; /* the last comparison left out files that were due: the next one does not */
 
 	/* memory ran out for a changed file: the index has to be searched for it */
 	atomic_bool forgot;
@@ -121,6 +123,12 @@ struct lanes {
 static bool is_large(const struct lane *lane)
 {
 	return lane == &lane->lanes->list[LANE_LARGE];
+}
+
+/* Returns when a lane or the mapper may begin its next round. */
+static uint64_t resume_ns(const struct lanes *lanes)
+{
+	return duty_cycle_resume_ns(catalog_commit_ns(lanes->settings.indexing->catalog));
 }
 
 /* ---- notes -------------------------------------------------------------------------- */
@@ -253,42 +261,6 @@ static void answer(struct lanes *lanes, uint64_t ticket, int error)
 	lanes->error = 0;
 	pthread_mutex_unlock(&lanes->lock);
 	lanes->settings.barrier_reached(lanes->settings.context, ticket, error, moved);
-}
-
-/* ---- sizes to compare --------------------------------------------------------------- */
-
-/* Files to be compared now, and their sizes. */
-struct due {
-	struct due_files files;
-	uint64_t *sizes; /* ascending, each once */
-	size_t size_count;
-};
-
-static void due_free(struct due *due)
-{
-	free(due->files.list);
-	free(due->sizes);
-}
-
-static int find_sizes(struct catalog *catalog, struct ingest_range range, struct due *due)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct file_record file;
-	int r = catalog_read_begin(catalog, &reader);
-
-	due->sizes = calloc(due->files.count ? due->files.count : 1, sizeof(*due->sizes));
-	if (!due->sizes)
-		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < due->files.count; i++) {
-		r = catalog_get_file(reader, due->files.list[i], &file);
-		if (r == 0 && file.names > 0 && S_ISREG(file.attributes.mode) &&
-		    ingest_range_has(range, file.attributes.size))
-			due->sizes[due->size_count++] = file.attributes.size;
-		if (r == -ENOENT)
-			r = 0;
-	}
-	due->size_count = numbers_sort_once(due->sizes, due->size_count);
-	return r;
 }
 
 /* ---- results of a comparison -------------------------------------------------------- */
@@ -445,15 +417,18 @@ static int compare_due(struct lane *lane, bool all, bool *nothing)
 				     .again = tried_again,
 				     .context = lane};
 	int r = note_forgotten(lane);
+	bool rare;
 
 	if (r == 0)
 		r = find_due(lane, all, &due);
+	rare = !all && !lane->retries && !lane->left;
+	lane->left = false;
 	*nothing = r == 0 && due.files.count == 0;
 	if (r < 0 || due.files.count == 0)
 		return r;
 	begin_comparison(lane);
 	ingest->patient = all;
-	r = find_sizes(ingest->catalog, lane->range, &due);
+	r = due_find_sizes(&due, ingest->catalog, lane->range, &rare);
 	sizes.list = due.sizes;
 	sizes.count = due.size_count;
 	if (r == 0)
@@ -464,6 +439,7 @@ static int compare_due(struct lane *lane, bool all, bool *nothing)
 		r = pending_files_forgive(&pending, ingest->catalog);
 	if (r < 0)
 		return r;
+	lane->left = rare;
 	pthread_mutex_lock(&lane->worker.lock);
 	r = finish_compared(lane, &due, &pending.waiting);
 	if (r == 0)
@@ -585,13 +561,12 @@ static void *compare(void *context)
 	const struct lanes_settings *settings = &lane->lanes->settings;
 	int r = compare_first(lane);
 	bool moved = false, goes_on = r != -ECANCELED;
-	uint64_t ticket, began_ns;
+	uint64_t ticket;
 
 	while (goes_on && ticket_worker_wait(&lane->worker, comparison_is_due, lane, &ticket)) {
 		report_busy(lane, true, -r);
-		began_ns = clock_monotonic_ns();
 		r = compare_noted(lane, ticket, &moved, r == -EUCLEAN);
-		lane->resume_ns = duty_cycle_resume_ns(began_ns);
+		lane->resume_ns = lane->left ? 0 : resume_ns(lane->lanes);
 		report_busy(lane, r < 0, -r);
 		if (ticket && !stop_requested())
 			pass_ticket(lane, ticket, -r, moved);
@@ -639,7 +614,7 @@ static uint64_t next_run_ns(const struct mapper *mapper)
 	return clock_monotonic_ns() + (mapper->due > now ? mapper->due - now : 1) * SECOND_NS;
 }
 
-static void end_run(struct lanes *lanes, uint64_t began_ns, int result, bool remap)
+static void end_run(struct lanes *lanes, int result, bool remap)
 {
 	struct mapper *mapper = &lanes->mapper;
 	uint64_t again_ns = next_run_ns(mapper);
@@ -650,7 +625,7 @@ static void end_run(struct lanes *lanes, uint64_t began_ns, int result, bool rem
 	mapper->reports = false;
 	mapper->noted |= result < 0;
 	mapper->remap |= result < 0 && remap;
-	mapper->resume_ns = duty_cycle_resume_ns(began_ns);
+	mapper->resume_ns = resume_ns(lanes);
 	mapper->again_ns = again_ns;
 	pthread_mutex_unlock(&mapper->worker.lock);
 	if (reports && !stop_requested())
@@ -662,14 +637,13 @@ static int map_once(struct lanes *lanes, bool remap)
 {
 	struct indexing *indexing = lanes->settings.indexing;
 	struct mapper *mapper = &lanes->mapper;
-	uint64_t began_ns = clock_monotonic_ns();
 	int r = remap ? mapping_begin_again(indexing->catalog) : 0;
 
 	if (r == 0)
 		r = mapping_run(indexing->catalog, &indexing->sources, mapper->maps_all,
 				&mapper->due);
 	mapper->maps_all = mapper->maps_all && r < 0;
-	end_run(lanes, began_ns, r, remap);
+	end_run(lanes, r, remap);
 	return r;
 }
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/fixture.h"
+#include "view/follow/due.h"
+
+enum {
+	MANY = DUE_RARE_FILES + 1
+};
+
+/* An index with many files of 10 bytes, DUE_RARE_FILES of 20 and one of 30. */
+struct case_state {
+	struct fixture *f;
+	uint64_t files[2 * MANY]; /* all of them, in this order */
+	struct due due;
+};
+
+static int case_setup(void **state)
+{
+	struct case_state *p = calloc(1, sizeof(*p));
+	char names[2 * MANY][16];
+
+	assert_non_null(p);
+	fixture_setup((void **)&p->f);
+	for (uint64_t i = 0; i < 2 * MANY; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%03u", (unsigned)i);
+		add_file(p->f, p->f->roots[0], names[i],
+			 file_of(1000 + i,
+				 i < MANY           ? 10
+				 : i < 2 * MANY - 1 ? 20
+						    : 30,
+				 0));
+	}
+	fixture_commit(p->f);
+	for (uint64_t i = 0; i < 2 * MANY; i++)
+		p->files[i] = id_at(p->f, p->f->roots[0], names[i]);
+	*state = p;
+	return 0;
+}
+
+static int case_teardown(void **state)
+{
+	struct case_state *p = *state;
+
+	due_free(&p->due);
+	fixture_teardown((void **)&p->f);
+	free(p);
+	return 0;
+}
+
+/* Finds the sizes of count files from the first one on, in the reverse order. Returns *rare. */
+static bool find(struct case_state *p, size_t first, size_t count, bool rare)
+{
+	due_free(&p->due);
+	p->due.files.list = calloc(count, sizeof(*p->due.files.list));
+	assert_non_null(p->due.files.list);
+	for (size_t i = 0; i < count; i++)
+		p->due.files.list[i] = p->files[first + count - 1 - i];
+	p->due.files.count = count;
+	assert_int_equal(due_find_sizes(&p->due, p->f->catalog, (struct ingest_range){.from = 10},
+					&rare),
+			 0);
+	return rare;
+}
+
+static void assert_sizes(const struct case_state *p, size_t count, const uint64_t *sizes)
+{
+	assert_int_equal(p->due.size_count, count);
+	assert_memory_equal(p->due.sizes, sizes, count * sizeof(*sizes));
+}
+
+static bool takes(const struct case_state *p, uint64_t file)
+{
+	size_t i = 0;
+
+	while (i < p->due.files.count && p->due.files.list[i] != file)
+		i++;
+	return i < p->due.files.count;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static void test_files_of_rare_sizes_are_taken_alone_from_many(void **state)
+{
+	static const uint64_t sizes[] = {20, 30};
+	struct case_state *p = *state;
+
+	assert_true(find(p, 0, 2 * MANY, true));
+	assert_sizes(p, 2, sizes);
+	assert_int_equal(p->due.files.count, MANY);
+	for (size_t i = 0; i < MANY; i++)
+		assert_true(takes(p, p->files[MANY + i]));
+}
+
+static void test_all_files_are_taken_if_that_is_wanted(void **state)
+{
+	static const uint64_t sizes[] = {10, 20, 30};
+	struct case_state *p = *state;
+
+	assert_false(find(p, 0, 2 * MANY, false));
+	assert_sizes(p, 3, sizes);
+	assert_int_equal(p->due.files.count, 2 * MANY);
+}
+
+static void test_all_files_are_taken_if_no_size_or_each_is_rare(void **state)
+{
+	static const uint64_t sizes[] = {10, 20, 30};
+	struct case_state *p = *state;
+
+	assert_false(find(p, 0, MANY, true));
+	assert_sizes(p, 1, sizes);
+	assert_int_equal(p->due.files.count, MANY);
+	assert_false(find(p, 1, 2 * MANY - 1, true));
+	assert_sizes(p, 3, sizes);
+	assert_int_equal(p->due.files.count, 2 * MANY - 1);
+}
+
+static void test_files_without_a_size_are_never_alone(void **state)
+{
+	static const uint64_t sizes[] = {30};
+	struct case_state *p = *state;
+
+	/* unknown ids, and one file */
+	for (size_t i = MANY; i < 2 * MANY - 1; i++)
+		p->files[i] = 100000 + i;
+	assert_false(find(p, MANY, MANY, true));
+	assert_sizes(p, 1, sizes);
+	assert_int_equal(p->due.files.count, MANY);
+	/* too many of them to be taken together with it */
+	p->files[MANY - 1] = 100000;
+	assert_true(find(p, MANY - 1, MANY + 1, true));
+	assert_sizes(p, 1, sizes);
+	assert_int_equal(p->due.files.count, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_files_of_rare_sizes_are_taken_alone_from_many,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_all_files_are_taken_if_that_is_wanted,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_all_files_are_taken_if_no_size_or_each_is_rare,
+						case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_files_without_a_size_are_never_alone,
+						case_setup, case_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
