@@ -115,7 +115,8 @@ def parse(arguments):
         "than 1000000 files are on a file system made for them (root)")
     add("--fleet", type=row_counts, default=[500_000], metavar="N[,N...]",
         help="rows of mode fleet (500000); 50000000 need 10 GB of disk")
-    add("--copies", type=int, default=1000, help="number of latencies of mode live (1000)")
+    add("--copies", type=int, default=1000,
+        help="number of latencies of the modes live and scale (1000)")
     add("--writes", type=int, default=100_000, help="files of the writer of mode live (100000)")
     add("--seconds", type=int, default=60,
         help="how long the writers of mode load write (60)")

@@ -24,7 +24,7 @@ MANY_LIMIT_MIB = 128
 SOME_FILES = 1_000_000
 # From this number on, three in four files are empty: the others still fill the page cache.
 MIXED_FROM = 10_000_000
-LIVE_COPIES = 50
+LIVE_COPIES = 50  # at most
 LIVE_LIMIT_MS = 100
 
 
@@ -101,7 +101,7 @@ def measure(bench, library, tree):
     check(bench, tree, sources, since)
     add_index(bench, "index", tree.text, sources, tree.count)
     mount(bench, tree.text, sources, rounds)
-    for watch in ("inotify", *(["fanotify"] if os.geteuid() == 0 else [])):
+    for watch in ("inotify", *(["fanotify"] if disks.can_mount() else [])):
         follow(bench, tree, sources, watch)
     return Costs(tree, found.wall / tree.count, found.cpu / tree.count, least.wall / tree.count,
                  beside(summaries))
@@ -118,8 +118,8 @@ def follow(bench, tree, sources, watch):
             # names of several sources begin with that of the source, and a division slash
             name = sources[0].name if len(sources) > 1 else ""
             group = os.getxattr(view.path / "uniques" / name / "first", "user.twinfs.hash")
-            found = latencies(sources[0], view.path / "dups" / group.decode(), data, LIVE_COPIES,
-                              name and f"{name}\u2215")
+            found = latencies(sources[0], view.path / "dups" / group.decode(), data,
+                              min(LIVE_COPIES, bench.settings.copies), name and f"{name}\u2215")
             status = view.status()
             anon = view.memory("RssAnon")
     finally:
