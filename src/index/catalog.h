@@ -150,8 +150,9 @@ void catalog_distrust(struct catalog *catalog);
  * change nothing. Any thread. */
 void catalog_judge(struct catalog *catalog, int result);
 
-/* Returns how many nanoseconds the last commit took until it was on the disk. Any thread. */
-uint64_t catalog_commit_ns(const struct catalog *catalog);
+/* Returns how many nanoseconds all commits of this process took together, until they were on the
+ * disk. Any thread. */
+uint64_t catalog_commits_ns(const struct catalog *catalog);
 
 const char *catalog_folder(const struct catalog *catalog); /* as given to catalog_open() */
 

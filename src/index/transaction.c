@@ -54,13 +54,13 @@ static int commit(struct catalog *catalog, MDB_txn *txn)
 	uint64_t began_ns = clock_monotonic_ns();
 	int r = store_write_commit(&catalog->store, txn);
 
-	atomic_store(&catalog->commit_ns, clock_monotonic_ns() - began_ns);
+	atomic_fetch_add(&catalog->commits_ns, clock_monotonic_ns() - began_ns);
 	return r;
 }
 
-uint64_t catalog_commit_ns(const struct catalog *catalog)
+uint64_t catalog_commits_ns(const struct catalog *catalog)
 {
-	return atomic_load(&catalog->commit_ns);
+	return atomic_load(&catalog->commits_ns);
 }
 
 static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context)

@@ -35,7 +35,7 @@ struct catalog {
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are reserved for this process */
-	_Atomic uint64_t commit_ns; /* duration of the last commit */
+	_Atomic uint64_t commits_ns; /* duration of all commits */
 	commit_delta_fn *observer; /* NULL: none */
 	void *observer_context;
 };

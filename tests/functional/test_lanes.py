@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Lanes: small files do not wait for large ones, and compared files are committed before all others
-are compared. Nor do files in quiet directories wait for busy ones."""
+are compared."""
 import contextlib
 import os
-import signal
 
 import pytest
 import trees
-from processes import attached, is_held, until
+from processes import until
 
 LARGE = 8 << 20  # files of this size and above are in the lane of large files
 ENDLESS = 4 << 40  # the largest hole that is hashed, which takes a minute or more
@@ -81,17 +80,3 @@ def test_file_that_changes_its_lane_is_compared(twinfs, source):
                     assert view.differences_now(source) == []
             assert until(lambda: any(len(os.listdir(group)) >= 3 for group in view.dups.iterdir()))
             assert view.differences_now(source) == []
-
-
-@pytest.mark.usefixtures("strace")
-def test_file_in_a_quiet_directory_does_not_wait_for_a_busy_one(twinfs, source):
-    trees.fill(source, {b"old 1": b"old", b"old 2": b"old", b"busy/first": b"0"})
-    with twinfs.mounted(source) as view:
-        with attached(view.pid, "-P", source / "busy", "-e", "inject=statx:delay_enter=60s"):
-            os.kill(view.pid, signal.SIGSTOP)
-            trees.fill(source, {b"busy/%d" % number: b"%d" % number for number in range(400)})
-            trees.fill(source, {b"lone": b"old"})
-            os.kill(view.pid, signal.SIGCONT)
-            assert until(lambda: contents(view) == {b"old": 3})
-            assert until(lambda: is_held(view.pid))
-        assert view.differences_now(source) == []

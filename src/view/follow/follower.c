@@ -247,7 +247,7 @@ static bool names_are_quiet(const struct follower *follower)
  * the index has very many of them. Returns 0 or -errno. */
 static int purge_if_due(struct follower *follower)
 {
-	struct catalog *catalog = follower->ingest.catalog;
+	struct catalog *catalog = follower->settings.indexing->catalog;
 	bool purges = follower->purge_due && names_are_quiet(follower);
 	int r = 0;
 
@@ -554,28 +554,6 @@ static void note_written(const struct follower *follower, const struct bytes *wr
 	}
 }
 
-/* Names of busy directories that a recheck of quiet ones need not wait for. */
-#define BUSY_NAMES 256
-
-/* Rechecks the directories of the plan without trees. The quiet ones are first if the others take
- * long. */
-static int recheck_dirs(struct follower *follower, const struct recheck_plan *plan)
-{
-	const struct recheck *list = plan->list + plan->tree_count;
-	size_t count = plan->count - plan->tree_count, first = plan->quiet_count, busy = 0;
-	int r = 0;
-
-	for (size_t i = first; i < count; i++)
-		busy += list[i].count;
-	if (busy < BUSY_NAMES)
-		first = 0;
-	if (first > 0)
-		r = ingest_recheck(&follower->ingest, list, first);
-	if (r == 0 && count > first)
-		r = ingest_recheck(&follower->ingest, list + first, count - first);
-	return r;
-}
-
 static int recheck_list(struct follower *follower, const struct name_events *const *list,
 			size_t count)
 {
@@ -595,7 +573,10 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 		r = walk_trees(follower, &plan);
 	if (follower->dirty.has_moved_out)
 		atomic_store(&follower->lost_names, true);
-	return r < 0 ? r : recheck_dirs(follower, &plan);
+	if (r == 0 && plan.count > plan.tree_count)
+		r = ingest_recheck(ingest, plan.list + plan.tree_count,
+				   plan.count - plan.tree_count);
+	return r;
 }
 
 /* Rechecks all dirty names once. After -ESTALE and -ELOOP, requests walks of all sources instead.
@@ -864,21 +845,23 @@ static int follow_once(struct follower *follower, bool awaited)
 static void *follow(void *context)
 {
 	struct follower *follower = context;
+	struct catalog *catalog = follower->settings.indexing->catalog;
+	struct duty_cycle round;
 	uint64_t ticket;
 	int r = 0;
 
 	/* A corrupt index is rebuilt at the next start. Until then no name is rechecked and each
 	 * ticket is answered with EUCLEAN. */
 	while (wait_for_work(follower, &ticket)) {
+		round = duty_cycle_begin(catalog);
 		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
-		follower->resume_ns =
-			duty_cycle_resume_ns(catalog_commit_ns(follower->ingest.catalog));
+		follower->resume_ns = duty_cycle_resume_ns(&round, catalog);
 		if (stop_requested())
 			break;
 		report_state(follower, -r);
 		if (ticket)
 			answer(follower, ticket, -r);
-		catalog_judge(follower->ingest.catalog, r);
+		catalog_judge(catalog, r);
 		if (r < 0)
 			(void)ticket_worker_pause(&follower->worker, TICK_MS / 2);
 	}

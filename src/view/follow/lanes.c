@@ -125,12 +125,6 @@ static bool is_large(const struct lane *lane)
 	return lane == &lane->lanes->list[LANE_LARGE];
 }
 
-/* Returns when a lane or the mapper may begin its next round. */
-static uint64_t resume_ns(const struct lanes *lanes)
-{
-	return duty_cycle_resume_ns(catalog_commit_ns(lanes->settings.indexing->catalog));
-}
-
 /* ---- notes -------------------------------------------------------------------------- */
 
 /* Notes a file whose content is unknown, so that it is compared.
@@ -558,19 +552,21 @@ static int compare_noted(struct lane *lane, uint64_t ticket, bool *moved, bool b
 static void *compare(void *context)
 {
 	struct lane *lane = context;
-	const struct lanes_settings *settings = &lane->lanes->settings;
+	struct catalog *catalog = lane->lanes->settings.indexing->catalog;
+	struct duty_cycle round;
 	int r = compare_first(lane);
 	bool moved = false, goes_on = r != -ECANCELED;
 	uint64_t ticket;
 
 	while (goes_on && ticket_worker_wait(&lane->worker, comparison_is_due, lane, &ticket)) {
 		report_busy(lane, true, -r);
+		round = duty_cycle_begin(catalog);
 		r = compare_noted(lane, ticket, &moved, r == -EUCLEAN);
-		lane->resume_ns = lane->left ? 0 : resume_ns(lane->lanes);
+		lane->resume_ns = lane->left ? 0 : duty_cycle_resume_ns(&round, catalog);
 		report_busy(lane, r < 0, -r);
 		if (ticket && !stop_requested())
 			pass_ticket(lane, ticket, -r, moved);
-		catalog_judge(settings->indexing->catalog, r);
+		catalog_judge(catalog, r);
 		goes_on = r == 0 || ticket_worker_pause(&lane->worker, RETRY_MS_MIN);
 	}
 	return NULL;
@@ -614,7 +610,7 @@ static uint64_t next_run_ns(const struct mapper *mapper)
 	return clock_monotonic_ns() + (mapper->due > now ? mapper->due - now : 1) * SECOND_NS;
 }
 
-static void end_run(struct lanes *lanes, int result, bool remap)
+static void end_run(struct lanes *lanes, const struct duty_cycle *round, int result, bool remap)
 {
 	struct mapper *mapper = &lanes->mapper;
 	uint64_t again_ns = next_run_ns(mapper);
@@ -625,7 +621,7 @@ static void end_run(struct lanes *lanes, int result, bool remap)
 	mapper->reports = false;
 	mapper->noted |= result < 0;
 	mapper->remap |= result < 0 && remap;
-	mapper->resume_ns = resume_ns(lanes);
+	mapper->resume_ns = duty_cycle_resume_ns(round, lanes->settings.indexing->catalog);
 	mapper->again_ns = again_ns;
 	pthread_mutex_unlock(&mapper->worker.lock);
 	if (reports && !stop_requested())
@@ -637,13 +633,14 @@ static int map_once(struct lanes *lanes, bool remap)
 {
 	struct indexing *indexing = lanes->settings.indexing;
 	struct mapper *mapper = &lanes->mapper;
+	struct duty_cycle round = duty_cycle_begin(indexing->catalog);
 	int r = remap ? mapping_begin_again(indexing->catalog) : 0;
 
 	if (r == 0)
 		r = mapping_run(indexing->catalog, &indexing->sources, mapper->maps_all,
 				&mapper->due);
 	mapper->maps_all = mapper->maps_all && r < 0;
-	end_run(lanes, r, remap);
+	end_run(lanes, &round, r, remap);
 	return r;
 }
 

@@ -298,44 +298,6 @@ static bool has_mark(struct dir_events run)
 	return false;
 }
 
-/* A directory is quiet if at most this many of its names have events. */
-#define QUIET_NAMES 16
-
-/* Returns whether only a few files of the directory were created or written to. Names that were
- * removed or renamed have to be rechecked together with those that they possibly became. */
-static bool is_quiet(const struct recheck *recheck)
-{
-	const uint32_t quiet =
-		EVENT_NAME | EVENT_CREATED | EVENT_WRITTEN | EVENT_CLOSED | EVENT_ATTRIBUTES;
-	uint32_t events;
-
-	if (recheck->scope != RECHECK_NAMES || recheck->count > QUIET_NAMES)
-		return false;
-	for (size_t i = 0; i < recheck->count; i++) {
-		events = recheck->names[i]->events;
-		if (events & ~quiet || (events & EVENT_NAME && !(events & EVENT_CREATED)))
-			return false;
-	}
-	return true;
-}
-
-/* Appends a recheck; trees come first, then quiet directories. */
-static void append(struct recheck_plan *plan, const struct recheck *recheck)
-{
-	size_t at = plan->count++, quiet_end = plan->tree_count + plan->quiet_count;
-
-	if (recheck->scope == RECHECK_TREE) {
-		plan->list[at] = plan->list[quiet_end];
-		plan->list[quiet_end] = plan->list[plan->tree_count];
-		at = plan->tree_count++;
-	} else if (is_quiet(recheck)) {
-		plan->list[at] = plan->list[quiet_end];
-		at = quiet_end;
-		plan->quiet_count++;
-	}
-	plan->list[at] = *recheck;
-}
-
 /* Sets (*whole)[n] to whether an event requests a recheck of the whole source n. The caller frees
  * *whole. */
 static int find_whole(const struct sources *sources, const struct name_events *const *list,
@@ -383,7 +345,12 @@ static int add_recheck(struct recheck_plan *plan, const struct sources *sources,
 		recheck.names = run.list + itself;
 		recheck.count = run.count - itself;
 	}
-	append(plan, &recheck);
+	plan->list[plan->count] = recheck;
+	if (recheck.scope == RECHECK_TREE) {
+		plan->list[plan->count] = plan->list[plan->tree_count];
+		plan->list[plan->tree_count++] = recheck;
+	}
+	plan->count++;
 	return 0;
 }
 

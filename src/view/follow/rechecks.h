@@ -98,12 +98,11 @@ MUST_CHECK int written_files_hide(struct catalog *catalog, const struct name_eve
 
 struct recheck_plan {
 	/* Each directory occurs once. Directories with RECHECK_TREE are first. Each of them is
-	 * rechecked by itself, as one tree can contain another. Directories follow in which only a
-	 * few files were created or written to. They can be rechecked before the others: no name
-	 * moved between both. Names are borrowed from the list of events. */
+	 * rechecked by itself, as one tree can contain another. Names are borrowed from the list of
+	 * events. */
 	struct recheck *list;
 	size_t count;
-	size_t tree_count, quiet_count;
+	size_t tree_count;
 	enum rename_trust trust; /* set by the caller */
 	bool needs_walk; /* a name that the plan leaves out is possibly a link to any file */
 };

@@ -20,6 +20,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "index/catalog.h"
 
 struct ticket_worker {
 	pthread_mutex_t lock; /* guards all fields below but thread and runs */
@@ -73,26 +74,42 @@ bool ticket_worker_pause(struct ticket_worker *worker, unsigned int pause_ms);
 /* ---- duty cycle ---------------------------------------------------------------------- */
 
 /* Duty cycle of a worker thread: the pause between two rounds of work while a program writes many
- * files. A round ends with a commit, which waits for the disk and slows other writers down. The
- * first change is processed at once. After that, commits of the thread take about a fifth of the
- * time. On a fast disk the pause is short, and a writer on two processors is not slower than with
- * long ones. A ticket (.twinfs/sync) ends the pause. */
+ * files. A round ends with commits, which wait for the disk and slow other writers down. The first
+ * change is processed at once. After that, commits take about a fifth of the time, and rounds at
+ * most four fifths. On a fast disk the pauses are short, and slow a writer down no more than long
+ * ones. A ticket (.twinfs/sync) ends the pause. */
 
 #define DUTY_CYCLE_PAUSE_MS_MIN 20
 #define DUTY_CYCLE_PAUSE_MS_MAX 500
-#define DUTY_CYCLE_PAUSE_FACTOR 4 /* the pause is this many times as long as the last commit */
+#define DUTY_CYCLE_COMMITS 4 /* the pause is at least this many times as long as the commits */
+#define DUTY_CYCLE_ROUNDS 4 /* and at least the round divided by this */
+
+/* The beginning of a round. */
+struct duty_cycle {
+	uint64_t began_ns;
+	uint64_t commits_ns; /* of all commits before */
+};
+
+static inline struct duty_cycle duty_cycle_begin(const struct catalog *catalog)
+{
+	return (struct duty_cycle){clock_monotonic_ns(), catalog_commits_ns(catalog)};
+}
 
 /* Returns when the next round may begin after one that ends now, as a time of
- * clock_monotonic_ns(). commit_ns: from catalog_commit_ns() */
-static inline uint64_t duty_cycle_resume_ns(uint64_t commit_ns)
+ * clock_monotonic_ns(). */
+static inline uint64_t duty_cycle_resume_ns(const struct duty_cycle *round,
+					    const struct catalog *catalog)
 {
-	uint64_t pause_ns = commit_ns * DUTY_CYCLE_PAUSE_FACTOR;
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t pause_ns = (catalog_commits_ns(catalog) - round->commits_ns) * DUTY_CYCLE_COMMITS;
 
+	if (pause_ns < (now_ns - round->began_ns) / DUTY_CYCLE_ROUNDS)
+		pause_ns = (now_ns - round->began_ns) / DUTY_CYCLE_ROUNDS;
 	if (pause_ns < DUTY_CYCLE_PAUSE_MS_MIN * MS_NS)
 		pause_ns = DUTY_CYCLE_PAUSE_MS_MIN * MS_NS;
 	if (pause_ns > DUTY_CYCLE_PAUSE_MS_MAX * MS_NS)
 		pause_ns = DUTY_CYCLE_PAUSE_MS_MAX * MS_NS;
-	return clock_monotonic_ns() + pause_ns;
+	return now_ns + pause_ns;
 }
 
 #endif

@@ -185,49 +185,6 @@ static void test_tree_rechecks_are_first(void **state)
 	assert_int_equal(recheck_of(p, root_of(p))->scope, RECHECK_NAMES);
 }
 
-static bool is_quiet(const struct case_state *p, uint64_t dir)
-{
-	size_t at = (size_t)(recheck_of(p, dir) - p->plan.list);
-
-	return at >= p->plan.tree_count && at < p->plan.tree_count + p->plan.quiet_count;
-}
-
-static void test_directories_with_a_few_written_files_follow_the_trees(void **state)
-{
-	static const uint32_t busy[] = {EVENT_NAME, EVENT_NAME | EVENT_REMOVED,
-					EVENT_NAME | EVENT_MOVED_HERE,
-					EVENT_NAME | EVENT_CREATED | EVENT_REPLACED,
-					EVENT_NAME | EVENT_CREATED | EVENT_NEW_DIR};
-	struct case_state *p = *state;
-	uint64_t dirs[ARRAY_SIZE(busy)], trees[3], many = add_dir(p->f, root_of(p), "many");
-	uint64_t quiet = add_dir(p->f, root_of(p), "quiet");
-	char name[] = "00";
-
-	for (size_t i = 0; i < ARRAY_SIZE(busy); i++, name[1]++)
-		dirs[i] = add_dir(p->f, root_of(p), name);
-	for (size_t i = 0; i < ARRAY_SIZE(trees); i++, name[1]++)
-		trees[i] = add_dir(p->f, root_of(p), name);
-	fixture_commit(p->f);
-	note(p, root_of(p), "a", EVENT_WRITTEN | EVENT_CLOSED);
-	note(p, quiet, "", EVENT_ATTRIBUTES);
-	note(p, quiet, "a", EVENT_NAME | EVENT_CREATED | EVENT_WRITTEN);
-	note(p, quiet, "b", EVENT_ATTRIBUTES);
-	for (size_t i = 0; i < ARRAY_SIZE(busy); i++)
-		note(p, dirs[i], "a", busy[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
-		note(p, trees[i], "", EVENT_TREE);
-	for (name[0] = 'a'; name[0] <= 'q'; name[0]++)
-		note(p, many, name, EVENT_WRITTEN);
-	make_plan(p);
-	assert_int_equal(p->plan.count, 11);
-	assert_int_equal(p->plan.tree_count, 3);
-	assert_int_equal(p->plan.quiet_count, 2);
-	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
-		assert_true(recheck_of(p, trees[i]) < p->plan.list + 3);
-	assert_true(is_quiet(p, root_of(p)));
-	assert_true(is_quiet(p, quiet));
-}
-
 static void test_only_a_source_itself_is_listed_for_its_attributes(void **state)
 {
 	struct case_state *p = *state;
@@ -399,7 +356,6 @@ int main(void)
 		CASE(test_each_directory_has_one_recheck),
 		CASE(test_directory_that_is_listed_has_no_single_names),
 		CASE(test_tree_rechecks_are_first),
-		CASE(test_directories_with_a_few_written_files_follow_the_trees),
 		CASE(test_only_a_source_itself_is_listed_for_its_attributes),
 		CASE(test_source_that_is_walked_as_a_whole_has_no_other_recheck),
 		CASE(test_source_that_is_missing_is_not_rechecked),
