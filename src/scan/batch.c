@@ -25,6 +25,7 @@ struct batch {
 	size_t count;
 	size_t capacity;
 	struct arena names;
+	bool more_follow; /* it was queued before the end of the recheck */
 };
 
 struct batch_writer {
@@ -32,6 +33,7 @@ struct batch_writer {
 	const struct ingest_hooks *hooks;
 	struct early_writer *early; /* NULL: no file was read during the walk */
 	bool of_scan;
+	bool removes; /* a name was possibly removed */
 	uint32_t scan; /* number of the scan, or 0 before its first batch was committed */
 	uint32_t batch_scan; /* number of this batch, in the transaction in progress */
 	pthread_t thread;
@@ -102,19 +104,50 @@ static bool says_same_bytes(const struct name_change *change)
 	       change->flags & FILE_SAME_BYTES;
 }
 
-/* Removes FILE_SAME_BYTES from all changes of the batch if renames are no longer trusted. */
-static void withdraw_same_bytes(const struct batch_writer *writer, struct batch *batch)
+/* Returns whether the content stays known only because the index has all links of the file. */
+static bool relies_on_links(const struct name_change *change)
 {
-	size_t first = 0;
+	return says_same_bytes(change) && change->attributes.links > 1;
+}
 
-	while (first < batch->count && !says_same_bytes(&batch->changes[first]))
-		first++;
-	if (first == batch->count || writer->hooks->trust(writer->hooks->context) == RENAME_TRUSTED)
-		return;
-	for (size_t i = first; i < batch->count; i++) {
-		if (says_same_bytes(&batch->changes[i]))
+typedef bool change_test_fn(const struct name_change *change);
+
+static bool has_any(const struct batch *batch, change_test_fn *is)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		if (is(&batch->changes[i]))
+			return true;
+	}
+	return false;
+}
+
+static void withdraw(struct batch *batch, change_test_fn *is)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		if (is(&batch->changes[i]))
 			batch->changes[i].flags &= ~(uint32_t)FILE_SAME_BYTES;
 	}
+}
+
+/* Returns whether the index possibly still has names after the commit that are gone: a later batch
+ * removes them, or a later round. A file then seems to have all its links, while one is outside of
+ * the sources, through which it was possibly written to. */
+static bool may_leave_names(const struct batch_writer *writer, const struct batch *batch)
+{
+	return (batch->more_follow && writer->removes) ||
+	       writer->hooks->has_removed(writer->hooks->context);
+}
+
+/* Removes FILE_SAME_BYTES from all changes of the batch if renames are no longer trusted, and from
+ * those of files with several links if the index possibly has names that are gone. */
+static void withdraw_same_bytes(const struct batch_writer *writer, struct batch *batch)
+{
+	if (!has_any(batch, says_same_bytes))
+		return;
+	if (writer->hooks->trust(writer->hooks->context) != RENAME_TRUSTED)
+		withdraw(batch, says_same_bytes);
+	else if (has_any(batch, relies_on_links) && may_leave_names(writer, batch))
+		withdraw(batch, relies_on_links);
 }
 
 static struct batch *wait_for_batch(struct batch_writer *writer)
@@ -158,6 +191,7 @@ static void *write_batches(void *context)
 		r = writer->error ? 0 : commit_batch(writer, batch);
 		arena_reset(&batch->names);
 		batch->count = 0;
+		batch->more_follow = false;
 		pthread_mutex_lock(&writer->lock);
 		if (r < 0)
 			writer->error = r;
@@ -188,6 +222,11 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 	made->idling = true;
 	*writer = made;
 	return 0;
+}
+
+void batch_writer_note_removals(struct batch_writer *writer)
+{
+	writer->removes = true;
 }
 
 /* Returns the batch to fill, or NULL if memory ran out. Waits while all batches are queued. The
@@ -253,6 +292,7 @@ static int batch_append(struct batch *batch, const struct name_change *change)
 /* Queues the batch that is being filled. The caller holds the lock. */
 static void pass_on(struct batch_writer *writer)
 {
+	writer->filling->more_follow = true;
 	queue_filled(writer);
 	start_thread(writer);
 }

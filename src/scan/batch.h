@@ -31,6 +31,9 @@ MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *ca
 				const struct ingest_hooks *hooks, bool of_scan,
 				struct early_writer *early);
 
+/* Notes that the changes possibly remove names. Must be called before the first put. */
+void batch_writer_note_removals(struct batch_writer *writer);
+
 /* Copies count changes and their names into batches. Blocks while all batches are queued or being
  * committed. Any thread. Returns 0, -ENOMEM, or the first error of the writer thread. */
 MUST_CHECK int batch_writer_put(struct batch_writer *writer, const struct name_change *changes,

@@ -348,6 +348,25 @@ int ingest_choose_kept(struct catalog *catalog)
 	return r;
 }
 
+/* Returns whether a name was possibly removed, or replaced, in the directories. */
+static bool may_remove(const struct recheck *rechecks, size_t count)
+{
+	const uint32_t removing = EVENT_REMOVED | EVENT_REPLACED | EVENT_MOVED_AWAY |
+				  EVENT_MOVED_HERE | EVENT_MOVED_IN;
+	uint32_t events;
+
+	for (size_t i = 0; i < count; i++) {
+		if (rechecks[i].scope != RECHECK_NAMES)
+			return true;
+		for (size_t k = 0; k < rechecks[i].count; k++) {
+			events = rechecks[i].names[k]->events;
+			if (events & removing || (events & EVENT_NAME && !(events & EVENT_CREATED)))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Rechecks the directories. of_scan: as in batch_writer_new(). */
 static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count,
 		   bool of_scan, struct early_tables *tables)
@@ -358,6 +377,8 @@ static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t
 
 	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, of_scan, early);
 	if (r == 0) {
+		if (may_remove(rechecks, count))
+			batch_writer_note_removals(writer);
 		r = walk_rechecks(ingest, writer, early ? tables : NULL, rechecks, count);
 		finished = batch_writer_finish(writer);
 		r = r < 0 ? r : finished;

@@ -64,6 +64,7 @@ enum name_event {
 	EVENT_REMOVED = 128,
 	EVENT_REPLACED = 256, /* the name arrived, and was removed or replaced before its recheck */
 	EVENT_NEW_DIR = 512, /* a directory arrived that had no watch before */
+	EVENT_MOVED_AWAY = 4096, /* a rename moved the name from here */
 	/* flags of the directory itself, in a struct name_events without a name: */
 	EVENT_LISTING = 1024, /* all its names have to be rechecked */
 	EVENT_TREE = 2048, /* everything below it has to be rechecked */
@@ -229,6 +230,8 @@ struct ingest_hooks {
 	 * write was reported since the events that led to the recheck, and no source needs a walk.
 	 */
 	enum rename_trust (*trust)(void *context);
+	/* Returns whether a name was possibly removed since the events that led to the recheck. */
+	bool (*has_removed)(void *context);
 	/* The attributes of the file differ from the index. The callback schedules a recheck of the
 	 * file. The comparison does not record the attributes. */
 	void (*recheck_file)(void *context, uint64_t file);

@@ -267,7 +267,7 @@ int pending_events_take(struct pending_events *pending, struct event_set *set)
 
 	pending->set.has_moved_out = pending->moved_out > 0;
 	pending->moved_out = 0;
-	pending->written = false;
+	pending->written = pending->removed = false;
 	r = event_set_merge(set, &pending->set);
 	if (r == 0)
 		return 0;

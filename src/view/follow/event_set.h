@@ -73,6 +73,7 @@ struct pending_events {
 	/* number of renames since the last take that moved a name out of the watched directories */
 	unsigned int moved_out;
 	bool written; /* a file was written to, or its attributes changed, since the last take */
+	bool removed; /* a name was removed, renamed or replaced since the last take */
 	uint64_t events; /* number of all events */
 	uint64_t overflows; /* number of all overflows */
 };

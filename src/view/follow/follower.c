@@ -165,6 +165,13 @@ static enum rename_trust trust(void *context)
 								     : RENAME_TRUSTED;
 }
 
+static bool has_removed(void *context)
+{
+	const struct follower *follower = context;
+
+	return follower->watch && watch_has_removed(follower->watch);
+}
+
 static bool has_new_rival(void *context, uint64_t size)
 {
 	const struct follower *follower = context;
@@ -202,6 +209,7 @@ static struct ingest_hooks hooks_of(struct follower *follower)
 				     .needs_walk = needs_walk,
 				     .not_entered = not_entered,
 				     .trust = trust,
+				     .has_removed = has_removed,
 				     .has_new_rival = has_new_rival,
 				     .failed = failed,
 				     .recheck_file = recheck_file,

@@ -100,6 +100,7 @@ static uint32_t inotify_events_of(struct inotify_queue *queue, const struct inot
 	if (mask & (IN_MOVED_FROM | IN_MOVED_TO))
 		events |= EVENT_NAME;
 	if (mask & IN_MOVED_FROM) {
+		events |= EVENT_MOVED_AWAY;
 		note_moved_from(queue, event);
 		queue->pending->moved_out++;
 	}
@@ -126,6 +127,7 @@ static void inotify_take_event(struct inotify_queue *queue, const struct inotify
 
 	pending->events++;
 	pending->written |= written;
+	pending->removed |= event->mask & (IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO);
 	queue->rename_is_split = event->mask & IN_MOVED_FROM;
 	if (event->mask & IN_Q_OVERFLOW)
 		pending_events_overflow(pending);
@@ -304,6 +306,7 @@ static void take_name(struct fanotify_queue *queue, const struct fanotify_event 
 		return;
 	pending->events++;
 	pending->written |= written;
+	pending->removed |= event->mask & FAN_DELETE;
 	if (!dir)
 		pending->set.has_unknown_dir |= written || event->mask & FAN_CREATE;
 	else if (is_itself(place))
@@ -327,9 +330,10 @@ static void take_rename(struct fanotify_queue *queue, const struct fanotify_even
 	if (is_dir && !from)
 		arrived |= EVENT_NEW_DIR;
 	pending->events += from || to;
+	pending->removed |= from || to;
 	if (from)
 		pending_events_add(pending, from, event->place.name, event->place.length,
-				   EVENT_NAME);
+				   EVENT_NAME | EVENT_MOVED_AWAY);
 	if (to)
 		pending_events_add(pending, to, event->moved_to.name, event->moved_to.length,
 				   EVENT_NAME | arrived);

@@ -346,17 +346,31 @@ bool watch_reports_links(struct watch *watch, unsigned int queue)
 	return reports;
 }
 
-bool watch_has_written(struct watch *watch)
+/* Reads all events. Returns whether the queues then have the flag at this place of struct
+ * pending_events, or lost events. */
+static bool has_flag(struct watch *watch, size_t at)
 {
-	bool written = false;
+	bool found = false;
 
 	pthread_mutex_lock(&watch->lock);
 	read_all(watch);
-	for (unsigned int i = 0; i < watch->count; i++)
-		written |=
-			watch->queues[i].pending.written || watch->queues[i].pending.set.overflowed;
+	for (unsigned int i = 0; i < watch->count; i++) {
+		const struct pending_events *pending = &watch->queues[i].pending;
+
+		found |= *(const bool *)((const char *)pending + at) || pending->set.overflowed;
+	}
 	unlock_and_wake(watch);
-	return written;
+	return found;
+}
+
+bool watch_has_written(struct watch *watch)
+{
+	return has_flag(watch, offsetof(struct pending_events, written));
+}
+
+bool watch_has_removed(struct watch *watch)
+{
+	return has_flag(watch, offsetof(struct pending_events, removed));
 }
 
 void watch_figures(struct watch *watch, struct watch_figures *figures)

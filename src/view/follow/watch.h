@@ -107,6 +107,10 @@ bool watch_reports_links(struct watch *watch, unsigned int queue);
  * watch_take() and this call. Returns true if events were lost. */
 bool watch_has_written(struct watch *watch);
 
+/* Returns whether a name was possibly removed, or renamed, between the last watch_take() and this
+ * call. Returns true if events were lost. */
+bool watch_has_removed(struct watch *watch);
+
 /* Closes the groups of queues that do not use them. */
 void watch_close_reserve(struct watch *watch);
 

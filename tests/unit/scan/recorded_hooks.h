@@ -41,6 +41,7 @@ struct case_state {
 	struct call known[CALLS_MAX]; /* directories that were entered */
 	size_t known_count;
 	enum rename_trust trust; /* what the hook returns */
+	bool removed; /* the same */
 	struct name_events *named[NAMED_MAX]; /* freed at the end */
 	size_t named_count;
 	const char *make_on_enter; /* a file made in each directory while it is entered */
@@ -141,6 +142,13 @@ static inline enum rename_trust trust(void *context)
 	return p->trust;
 }
 
+static inline bool has_removed(void *context)
+{
+	const struct case_state *p = context;
+
+	return p->removed;
+}
+
 static inline size_t count_calls(const struct case_state *p, enum call_kind kind)
 {
 	size_t count = 0;
@@ -186,6 +194,7 @@ static inline int case_setup(void **state)
 					 .add_recheck = add_recheck,
 					 .needs_walk = needs_walk,
 					 .trust = trust,
+					 .has_removed = has_removed,
 					 .failed = failed,
 					 .since_ns = INT64_MAX,
 					 .context = p};

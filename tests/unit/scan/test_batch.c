@@ -116,6 +116,82 @@ static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **stat
 	audit_index(f->catalog);
 }
 
+static uint64_t cookie_of(const struct fixture *f, uint64_t dir, const char *name)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct entry_record entry;
+
+	assert_int_equal(catalog_find_entry(reader, dir, name_of(name), &entry), 0);
+	catalog_read_end(reader);
+	return entry.cookie;
+}
+
+static enum rename_trust trust(void *context)
+{
+	(void)context;
+	return RENAME_TRUSTED;
+}
+
+static bool has_removed(void *context)
+{
+	return *(const bool *)context;
+}
+
+/* Adds the name "link" to the file "old", whose content is known and whose other link is outside.
+ * Then puts so many changes that some are committed, and removes "old". Returns whether the content
+ * is still known. */
+static bool keeps_content(struct fixture *f, bool removes, bool removed_since)
+{
+	struct ingest_hooks hooks = {.trust = trust,
+				     .has_removed = has_removed,
+				     .context = &removed_since};
+	struct name_change change = {.kind = NAME_ADD_FILE,
+				     .dir = f->roots[0],
+				     .flags = FILE_SAME_BYTES,
+				     .name = name_of("link"),
+				     .attributes = file_of(7, 10, 0)};
+	struct putter putter = {.fixture = f};
+	uint64_t file;
+
+	add_file(f, f->roots[0], "old", change.attributes);
+	fixture_commit(f);
+	file = id_at(f, f->roots[0], "old");
+	assert_int_equal(set_content(f, file, 0), 0);
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, &hooks, false, NULL), 0);
+	if (removes)
+		batch_writer_note_removals(putter.writer);
+	change.attributes.links = 2;
+	change.attributes.ctime.tv_sec++;
+	assert_int_equal(batch_writer_put(putter.writer, &change, 1), 0);
+	for (uint64_t number = 1; number <= 6; number++)
+		assert_int_equal(put_dir(&putter, number), 0);
+	if (removes) {
+		change = (struct name_change){.kind = NAME_REMOVE,
+					      .dir = f->roots[0],
+					      .cookie = cookie_of(f, f->roots[0], "old")};
+		assert_int_equal(batch_writer_put(putter.writer, &change, 1), 0);
+	}
+	assert_int_equal(batch_writer_finish(putter.writer), 0);
+	assert_int_equal(id_at(f, f->roots[0], "link"), file);
+	audit_index(f->catalog);
+	return content_of(f, file).prefix != 0;
+}
+
+static void test_content_is_unknown_if_a_later_batch_possibly_removes_a_name(void **state)
+{
+	assert_false(keeps_content(*state, true, false));
+}
+
+static void test_content_is_unknown_if_a_name_was_possibly_removed_since(void **state)
+{
+	assert_false(keeps_content(*state, false, true));
+}
+
+static void test_content_stays_known_if_no_name_is_removed(void **state)
+{
+	assert_true(keeps_content(*state, false, false));
+}
+
 static void test_writer_without_changes_ends(void **state)
 {
 	struct fixture *f = *state;
@@ -167,6 +243,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_changes_of_many_threads_are_all_committed),
 		CASE(test_changes_that_fill_no_batch_are_committed_at_the_end),
+		CASE(test_content_is_unknown_if_a_later_batch_possibly_removes_a_name),
+		CASE(test_content_is_unknown_if_a_name_was_possibly_removed_since),
+		CASE(test_content_stays_known_if_no_name_is_removed),
 		CASE(test_writer_without_changes_ends),
 		CASE(test_first_failure_is_returned_to_all_threads),
 		CASE(test_nothing_is_committed_if_the_thread_does_not_start),

@@ -21,6 +21,11 @@ static void test_events_of_a_name_are_taken(void **state)
 	check_events_of_a_name(*state);
 }
 
+static void test_removals_are_known_before_the_events_are_taken(void **state)
+{
+	check_removals_are_known(*state);
+}
+
 static void test_rename_across_the_border_has_its_own_event(void **state)
 {
 	struct bench *bench = *state;
@@ -34,14 +39,14 @@ static void test_rename_across_the_border_has_its_own_event(void **state)
 	assert_int_equal(renameat(bench->root, "sub/dir", bench->root, "dir"), 0);
 	assert_int_equal(renameat(bench->root, "new", bench->root, "newer"), 0);
 	take(bench);
-	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN);
+	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN | EVENT_MOVED_AWAY);
 	assert_int_equal(events(bench, 1, "dir"), EVENT_NAME | EVENT_MOVED_IN | EVENT_NEW_DIR);
 	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_HERE);
 	assert_false(bench->set.has_moved_out);
 	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
 	take(bench);
 	assert_int_equal(bench->count, 1);
-	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME);
+	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_AWAY);
 	assert_true(bench->set.has_moved_out);
 	take(bench);
 	assert_false(bench->set.has_moved_out);
@@ -287,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WATCHED(test_events_of_a_name_are_taken),
+		WATCHED(test_removals_are_known_before_the_events_are_taken),
 		WATCHED(test_rename_across_the_border_has_its_own_event),
 		WATCHED(test_name_that_was_created_and_removed_is_replaced),
 		WATCHED(test_writes_in_watched_directories_are_known_before_the_events_are_taken),

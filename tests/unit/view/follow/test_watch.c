@@ -17,6 +17,11 @@ static void test_all_events_of_a_name_are_taken_at_once(void **state)
 	check_events_of_a_name(*state);
 }
 
+static void test_removals_are_known_before_the_events_are_taken(void **state)
+{
+	check_removals_are_known(*state);
+}
+
 /* The changes of the file under its former name are unknown. */
 static void test_name_that_was_moved_here_has_that_event(void **state)
 {
@@ -28,12 +33,12 @@ static void test_name_that_was_moved_here_has_that_event(void **state)
 	assert_int_equal(renameat(bench->root, "sub/new", bench->root, "new"), 0);
 	assert_int_equal(renameat(bench->root, "new", bench->root, "newer"), 0);
 	take(bench);
-	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN);
+	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN | EVENT_MOVED_AWAY);
 	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_HERE);
 	assert_false(bench->set.has_moved_out);
 	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
 	take(bench);
-	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME);
+	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_AWAY);
 	assert_true(bench->set.has_moved_out);
 	take(bench);
 	assert_false(bench->set.has_moved_out);
@@ -375,6 +380,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WATCHED(test_all_events_of_a_name_are_taken_at_once),
+		WATCHED(test_removals_are_known_before_the_events_are_taken),
 		WATCHED(test_name_that_was_moved_here_has_that_event),
 		WATCHED(test_writes_are_known_before_the_events_are_taken),
 		WATCHED(test_query_for_writes_wakes_the_follower),
