@@ -2,9 +2,7 @@
 #include "index/fixture.h"
 #include "view/follow/due.h"
 
-enum {
-	MANY = DUE_RARE_FILES + 1
-};
+#define MANY ((size_t)DUE_RARE_FILES + 1)
 
 /* An index with many files of 10 bytes, DUE_RARE_FILES of 20 and one of 30. */
 struct case_state {
@@ -13,6 +11,13 @@ struct case_state {
 	struct due due;
 };
 
+static uint64_t size_of(size_t number)
+{
+	if (number < MANY)
+		return 10;
+	return number < 2 * MANY - 1 ? 20 : 30;
+}
+
 static int case_setup(void **state)
 {
 	struct case_state *p = calloc(1, sizeof(*p));
@@ -20,17 +25,12 @@ static int case_setup(void **state)
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
-	for (uint64_t i = 0; i < 2 * MANY; i++) {
+	for (size_t i = 0; i < 2 * MANY; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "%03u", (unsigned)i);
-		add_file(p->f, p->f->roots[0], names[i],
-			 file_of(1000 + i,
-				 i < MANY           ? 10
-				 : i < 2 * MANY - 1 ? 20
-						    : 30,
-				 0));
+		add_file(p->f, p->f->roots[0], names[i], file_of(1000 + i, size_of(i), 0));
 	}
 	fixture_commit(p->f);
-	for (uint64_t i = 0; i < 2 * MANY; i++)
+	for (size_t i = 0; i < 2 * MANY; i++)
 		p->files[i] = id_at(p->f, p->f->roots[0], names[i]);
 	*state = p;
 	return 0;
