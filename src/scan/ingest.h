@@ -64,10 +64,10 @@ enum name_event {
 	EVENT_REMOVED = 128,
 	EVENT_REPLACED = 256, /* the name arrived, and was removed or replaced before its recheck */
 	EVENT_NEW_DIR = 512, /* a directory arrived that had no watch before */
-	EVENT_MOVED_AWAY = 4096, /* a rename moved the name from here */
+	EVENT_MOVED_AWAY = 1024, /* a rename moved the name from here */
 	/* flags of the directory itself, in a struct name_events without a name: */
-	EVENT_LISTING = 1024, /* all its names have to be rechecked */
-	EVENT_TREE = 2048, /* everything below it has to be rechecked */
+	EVENT_LISTING = 2048, /* all its names have to be rechecked */
+	EVENT_TREE = 4096, /* everything below it has to be rechecked */
 };
 
 #define EVENTS_ARRIVED (EVENT_MOVED_IN | EVENT_MOVED_HERE | EVENT_CREATED)

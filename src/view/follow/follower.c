@@ -255,7 +255,7 @@ static bool names_are_quiet(const struct follower *follower)
  * the index has very many of them. Returns 0 or -errno. */
 static int purge_if_due(struct follower *follower)
 {
-	struct catalog *catalog = follower->settings.indexing->catalog;
+	struct catalog *catalog = follower->ingest.catalog;
 	bool purges = follower->purge_due && names_are_quiet(follower);
 	int r = 0;
 
@@ -863,7 +863,7 @@ static void *follow(void *context)
 	while (wait_for_work(follower, &ticket)) {
 		round = duty_cycle_begin(catalog);
 		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
-		follower->resume_ns = duty_cycle_resume_ns(&round, catalog);
+		follower->resume_ns = duty_cycle_resume_ns(&round);
 		if (stop_requested())
 			break;
 		report_state(follower, -r);

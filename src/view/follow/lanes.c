@@ -562,7 +562,7 @@ static void *compare(void *context)
 		report_busy(lane, true, -r);
 		round = duty_cycle_begin(catalog);
 		r = compare_noted(lane, ticket, &moved, r == -EUCLEAN);
-		lane->resume_ns = lane->left ? 0 : duty_cycle_resume_ns(&round, catalog);
+		lane->resume_ns = lane->left ? 0 : duty_cycle_resume_ns(&round);
 		report_busy(lane, r < 0, -r);
 		if (ticket && !stop_requested())
 			pass_ticket(lane, ticket, -r, moved);
@@ -621,7 +621,7 @@ static void end_run(struct lanes *lanes, const struct duty_cycle *round, int res
 	mapper->reports = false;
 	mapper->noted |= result < 0;
 	mapper->remap |= result < 0 && remap;
-	mapper->resume_ns = duty_cycle_resume_ns(round, lanes->settings.indexing->catalog);
+	mapper->resume_ns = duty_cycle_resume_ns(round);
 	mapper->again_ns = again_ns;
 	pthread_mutex_unlock(&mapper->worker.lock);
 	if (reports && !stop_requested())

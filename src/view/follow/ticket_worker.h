@@ -86,25 +86,26 @@ bool ticket_worker_pause(struct ticket_worker *worker, unsigned int pause_ms);
 
 /* The beginning of a round. */
 struct duty_cycle {
+	const struct catalog *catalog; /* borrowed */
 	uint64_t began_ns;
 	uint64_t commits_ns; /* of all commits before */
 };
 
 static inline struct duty_cycle duty_cycle_begin(const struct catalog *catalog)
 {
-	return (struct duty_cycle){clock_monotonic_ns(), catalog_commits_ns(catalog)};
+	return (struct duty_cycle){catalog, clock_monotonic_ns(), catalog_commits_ns(catalog)};
 }
 
 /* Returns when the next round may begin after one that ends now, as a time of
  * clock_monotonic_ns(). */
-static inline uint64_t duty_cycle_resume_ns(const struct duty_cycle *round,
-					    const struct catalog *catalog)
+static inline uint64_t duty_cycle_resume_ns(const struct duty_cycle *round)
 {
-	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t pause_ns = (catalog_commits_ns(catalog) - round->commits_ns) * DUTY_CYCLE_COMMITS;
+	uint64_t now_ns = clock_monotonic_ns(), round_ns = now_ns - round->began_ns;
+	uint64_t commits_ns = catalog_commits_ns(round->catalog) - round->commits_ns;
+	uint64_t pause_ns = commits_ns * DUTY_CYCLE_COMMITS;
 
-	if (pause_ns < (now_ns - round->began_ns) / DUTY_CYCLE_ROUNDS)
-		pause_ns = (now_ns - round->began_ns) / DUTY_CYCLE_ROUNDS;
+	if (pause_ns < round_ns / DUTY_CYCLE_ROUNDS)
+		pause_ns = round_ns / DUTY_CYCLE_ROUNDS;
 	if (pause_ns < DUTY_CYCLE_PAUSE_MS_MIN * MS_NS)
 		pause_ns = DUTY_CYCLE_PAUSE_MS_MIN * MS_NS;
 	if (pause_ns > DUTY_CYCLE_PAUSE_MS_MAX * MS_NS)

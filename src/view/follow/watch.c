@@ -18,7 +18,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdalign.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -346,31 +345,37 @@ bool watch_reports_links(struct watch *watch, unsigned int queue)
 	return reports;
 }
 
-/* Reads all events. Returns whether the queues then have the flag at this place of struct
- * pending_events, or lost events. */
-static bool has_flag(struct watch *watch, size_t at)
+static bool is_written(const struct pending_events *pending)
+{
+	return pending->written;
+}
+
+static bool is_removed(const struct pending_events *pending)
+{
+	return pending->removed;
+}
+
+/* Reads all events. Returns whether the test is true for a queue, or a queue lost events. */
+static bool is_any(struct watch *watch, bool (*is)(const struct pending_events *pending))
 {
 	bool found = false;
 
 	pthread_mutex_lock(&watch->lock);
 	read_all(watch);
-	for (unsigned int i = 0; i < watch->count; i++) {
-		const struct pending_events *pending = &watch->queues[i].pending;
-
-		found |= *(const bool *)((const char *)pending + at) || pending->set.overflowed;
-	}
+	for (unsigned int i = 0; i < watch->count; i++)
+		found |= is(&watch->queues[i].pending) || watch->queues[i].pending.set.overflowed;
 	unlock_and_wake(watch);
 	return found;
 }
 
 bool watch_has_written(struct watch *watch)
 {
-	return has_flag(watch, offsetof(struct pending_events, written));
+	return is_any(watch, is_written);
 }
 
 bool watch_has_removed(struct watch *watch)
 {
-	return has_flag(watch, offsetof(struct pending_events, removed));
+	return is_any(watch, is_removed);
 }
 
 void watch_figures(struct watch *watch, struct watch_figures *figures)

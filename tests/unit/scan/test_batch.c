@@ -116,16 +116,6 @@ static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **stat
 	audit_index(f->catalog);
 }
 
-static uint64_t cookie_of(const struct fixture *f, uint64_t dir, const char *name)
-{
-	struct catalog_reader *reader = fixture_read(f);
-	struct entry_record entry;
-
-	assert_int_equal(catalog_find_entry(reader, dir, name_of(name), &entry), 0);
-	catalog_read_end(reader);
-	return entry.cookie;
-}
-
 static enum rename_trust trust(void *context)
 {
 	(void)context;
@@ -137,9 +127,11 @@ static bool has_removed(void *context)
 	return *(const bool *)context;
 }
 
-/* Adds the name "link" to the file "old", whose content is known and whose other link is outside.
- * Then puts so many changes that some are committed, and removes "old". Returns whether the content
- * is still known. */
+/* Adds the name "link" to the file "old". Its content is known, and it has another link outside.
+ * Further changes let the writer commit early. Returns whether the content is still known.
+ *
+ * removes		the last change removes "old"
+ * removed_since	what the hook returns */
 static bool keeps_content(struct fixture *f, bool removes, bool removed_since)
 {
 	struct ingest_hooks hooks = {.trust = trust,
@@ -166,10 +158,9 @@ static bool keeps_content(struct fixture *f, bool removes, bool removed_since)
 	for (uint64_t number = 1; number <= 6; number++)
 		assert_int_equal(put_dir(&putter, number), 0);
 	if (removes) {
-		change = (struct name_change){.kind = NAME_REMOVE,
-					      .dir = f->roots[0],
-					      .cookie = cookie_of(f, f->roots[0], "old")};
-		assert_int_equal(batch_writer_put(putter.writer, &change, 1), 0);
+		remove_name(f, f->roots[0], "old");
+		assert_int_equal(batch_writer_put(putter.writer, f->changes, f->count), 0);
+		f->count = 0;
 	}
 	assert_int_equal(batch_writer_finish(putter.writer), 0);
 	assert_int_equal(id_at(f, f->roots[0], "link"), file);

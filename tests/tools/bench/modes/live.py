@@ -80,17 +80,26 @@ def run(bench):
 
 def measure_latency(bench):
     source = bench.machine.fresh("source")
-    data = os.urandom(BYTES)
-    for name in ("first", "second"):
-        write(source / name, data, os.O_CREAT)
+    data = write_equal_files(source)
     bench.twinfs.forget()
     with View(bench.twinfs, [source]) as view:
         [group] = (view.path / "dups").iterdir()
         found = latencies(source, group, data, bench.settings.copies)
-    of = f"{len(found)} copies"
+    add_latencies(bench, f"{len(found)} copies", found)
+
+
+def write_equal_files(source):
+    """Writes the first two files of a group; returns their content."""
+    data = os.urandom(BYTES)
+    for name in ("first", "second"):
+        write(source / name, data, os.O_CREAT)
+    return data
+
+
+def add_latencies(bench, of, found, limit=None):
     for target, value in (("latency-median", statistics.median(found)),
                           ("latency-p99", percentile_99(found))):
-        bench.report.add(target, of, value)
+        bench.report.add(target, of, value, limit)
 
 
 def latencies(source, group, data, count, prefix=""):

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from bench.modes.live import BYTES, DEBOUNCE_MS, percentile_99, write
+from bench.modes.live import DEBOUNCE_MS, percentile_99, write, write_equal_files
 from bench.runs import Failure, processor_time, progress
 from bench.table import MIB
 from bench.twinfs import View
@@ -123,9 +123,7 @@ def measure(bench, count, rate):
     text = "one writer" if count == 1 else f"{count} writers"
     bench.title(f"load: {text}, {f'{rate} files/s' if rate else 'as fast as possible'}")
     source = bench.machine.fresh(f"source of {text}")
-    data = os.urandom(BYTES)
-    for name in ("first", "second"):
-        write(source / name, data, os.O_CREAT)
+    data = write_equal_files(source)
     bench.twinfs.forget()
     with View(bench.twinfs, [source]) as view:
         [group] = (view.path / "dups").iterdir()

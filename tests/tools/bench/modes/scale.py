@@ -3,13 +3,12 @@
 follows its source at once."""
 import contextlib
 import os
-import statistics
 import time
 from dataclasses import dataclass
 
 from bench import agreement, disks
 from bench.data import COPIED, EMPTY_CYCLE, Library
-from bench.modes.live import BYTES, latencies, percentile_99, write
+from bench.modes.live import add_latencies, latencies, write_equal_files
 from bench.modes.rescan import mount
 from bench.runs import Failure, Rounds, beside, named, noted
 from bench.table import MIB, TARGETS
@@ -110,9 +109,8 @@ def measure(bench, library, tree):
 def follow(bench, tree, sources, watch):
     """Measures how fast the view follows its source, and the memory of the daemon. If inotify has
     too few watches, the daemon also walks the directories without one."""
-    of, data = f"{tree.text}, {watch}", os.urandom(BYTES)
-    for name in ("first", "second"):
-        write(sources[0] / name, data, os.O_CREAT)
+    of = f"{tree.text}, {watch}"
+    data = write_equal_files(sources[0])
     try:
         with View(bench.twinfs, sources, [f"--watch={watch}"]) as view:
             # names of several sources begin with that of the source, and a division slash
@@ -126,9 +124,7 @@ def follow(bench, tree, sources, watch):
         for path in sources[0].glob("*"):
             if path.is_file():
                 path.unlink()
-    for what, value in (("latency-median", statistics.median(found)),
-                        ("latency-p99", percentile_99(found))):
-        bench.report.add(what, of, value, LIVE_LIMIT_MS)
+    add_latencies(bench, of, found, LIVE_LIMIT_MS)
     for name, value, unit in (("daemon, anonymous memory", anon / MIB, "MiB"),
                               ("directories without a watch", status.get("unwatched", 0), "")):
         bench.report.figure(name, of, value, unit)
