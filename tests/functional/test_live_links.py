@@ -14,20 +14,23 @@ def test_link_of_a_file_that_was_written_to_outside_is_not_taken_for_all_its_nam
         twinfs, source, tmp_path):
     """A new link is possibly committed before the removal of another name. Then the file has as
     many names as links, although one of its links is outside."""
-    for number in range(FILES):
-        trees.fill(source, {b"kept/%d" % number: b"%d old" % number,
-                            b"from %d/y" % number: b"%d old" % number,
-                            b"to %d/old" % number: b""})
-        os.link(source / f"from {number}/y", tmp_path / f"z{number}")
-    trees.fill(source, {b"busy/%d" % number: b"" for number in range(MANY)})
+    trees.fill(source, {b"kept/%d" % number: b"%d old" % number for number in range(FILES)})
     with twinfs.mounted(source) as view:
+        # Directories are rechecked in the order in which they entered the index.
+        for folder, count in ("to", 1), ("busy", MANY), ("from", FILES):
+            trees.fill(source, {f"{folder}/{number}".encode(): b"%d old" % number
+                                for number in range(count)})
+            view.sync()
+        for number in range(FILES):
+            os.link(source / f"from/{number}", tmp_path / f"{number}")
+        assert view.differences_now(source) == []
         os.kill(view.pid, signal.SIGSTOP)
         for number in range(FILES):
-            rewrite_and_restore_mtime(tmp_path / f"z{number}")
-            os.link(tmp_path / f"z{number}", source / f"to {number}/x")
+            rewrite_and_restore_mtime(tmp_path / f"{number}")
+            os.link(tmp_path / f"{number}", source / f"to/link {number}")
         for number in range(MANY):
             os.unlink(source / f"busy/{number}")
         for number in range(FILES):
-            os.unlink(source / f"from {number}/y")
+            os.unlink(source / f"from/{number}")
         os.kill(view.pid, signal.SIGCONT)
         assert view.differences_now(source) == []
