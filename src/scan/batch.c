@@ -25,7 +25,7 @@ struct batch {
 	size_t count;
 	size_t capacity;
 	struct arena names;
-	bool more_follow; /* it was queued before the end of the recheck */
+	bool more_follow; /* changes of the recheck are possibly not in it or in an earlier one */
 };
 
 struct batch_writer {
@@ -129,9 +129,9 @@ static void withdraw(struct batch *batch, change_test_fn *is)
 	}
 }
 
-/* Returns whether the index possibly still has names after the commit that are gone: a later batch
- * removes them, or a later round. A file then seems to have all its links, while one is outside of
- * the sources, through which it was possibly written to. */
+/* Returns whether the index possibly has names after the commit that are gone, as a later batch or
+ * a later round removes them, or has a name twice. A file then seems to have all its links, while
+ * one is outside of the sources, through which it was possibly written to. */
 static bool may_leave_names(const struct batch_writer *writer, const struct batch *batch)
 {
 	return (batch->more_follow && writer->removes) ||
@@ -345,14 +345,16 @@ static int commit_contents(struct batch_writer *writer)
 	return r;
 }
 
-int batch_writer_finish(struct batch_writer *writer)
+int batch_writer_finish(struct batch_writer *writer, bool complete)
 {
 	struct batch *batch;
 	int r;
 
 	pthread_mutex_lock(&writer->lock);
-	if (writer->filling)
+	if (writer->filling) {
+		writer->filling->more_follow = !complete;
 		queue_filled(writer);
+	}
 	writer->ending = true;
 	pthread_cond_signal(&writer->filled);
 	pthread_mutex_unlock(&writer->lock);

@@ -40,7 +40,11 @@ MUST_CHECK int batch_writer_put(struct batch_writer *writer, const struct name_c
 				size_t count);
 
 /* Commits the remaining changes unless an earlier commit failed. Ends the thread and frees the
- * writer. Returns 0 or the first error of the writer thread. */
-MUST_CHECK int batch_writer_finish(struct batch_writer *writer);
+ * writer.
+ *
+ * complete	the recheck did not end early, so no change is missing
+ *
+ * Returns 0 or the first error of the writer thread. */
+MUST_CHECK int batch_writer_finish(struct batch_writer *writer, bool complete);
 
 #endif

@@ -380,7 +380,7 @@ static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t
 		if (may_remove(rechecks, count))
 			batch_writer_note_removals(writer);
 		r = walk_rechecks(ingest, writer, early ? tables : NULL, rechecks, count);
-		finished = batch_writer_finish(writer);
+		finished = batch_writer_finish(writer, r == 0 && !stop_requested());
 		r = r < 0 ? r : finished;
 	}
 	early_writer_free(early);

@@ -93,7 +93,7 @@ static void test_changes_of_many_threads_are_all_committed(void **state)
 
 	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
 	assert_int_equal(put_from_threads(f, writer), 0);
-	assert_int_equal(batch_writer_finish(writer), 0);
+	assert_int_equal(batch_writer_finish(writer, true), 0);
 	totals = totals_of(f);
 	assert_int_equal(totals.directories, 2 + THREADS * DIRS);
 	assert_int_equal(totals.names, THREADS * DIRS * NAMES);
@@ -109,7 +109,7 @@ static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **stat
 	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, true, NULL), 0);
 	assert_int_equal(put_dir(&putter, 1), 0);
 	assert_int_equal(batch_writer_put(putter.writer, NULL, 0), 0);
-	assert_int_equal(batch_writer_finish(putter.writer), 0);
+	assert_int_equal(batch_writer_finish(putter.writer, true), 0);
 	assert_int_equal(totals_of(f).names, NAMES);
 	assert_int_equal(file_at(f, id_at(f, id_at(f, f->roots[0], "1.0"), "1.7")).first_seen,
 			 f->scan + 1);
@@ -131,8 +131,9 @@ static bool has_removed(void *context)
  * Further changes let the writer commit early. Returns whether the content is still known.
  *
  * removes		the last change removes "old"
- * removed_since	what the hook returns */
-static bool keeps_content(struct fixture *f, bool removes, bool removed_since)
+ * removed_since	what the hook returns
+ * complete		as in batch_writer_finish() */
+static bool keeps_content(struct fixture *f, bool removes, bool removed_since, bool complete)
 {
 	struct ingest_hooks hooks = {.trust = trust,
 				     .has_removed = has_removed,
@@ -155,14 +156,14 @@ static bool keeps_content(struct fixture *f, bool removes, bool removed_since)
 	change.attributes.links = 2;
 	change.attributes.ctime.tv_sec++;
 	assert_int_equal(batch_writer_put(putter.writer, &change, 1), 0);
-	for (uint64_t number = 1; number <= 6; number++)
+	for (uint64_t number = 1; number <= 6 && complete; number++)
 		assert_int_equal(put_dir(&putter, number), 0);
-	if (removes) {
+	if (removes && complete) {
 		remove_name(f, f->roots[0], "old");
 		assert_int_equal(batch_writer_put(putter.writer, f->changes, f->count), 0);
 		f->count = 0;
 	}
-	assert_int_equal(batch_writer_finish(putter.writer), 0);
+	assert_int_equal(batch_writer_finish(putter.writer, complete), 0);
 	assert_int_equal(id_at(f, f->roots[0], "link"), file);
 	audit_index(f->catalog);
 	return content_of(f, file).prefix != 0;
@@ -170,17 +171,22 @@ static bool keeps_content(struct fixture *f, bool removes, bool removed_since)
 
 static void test_content_is_unknown_if_a_later_batch_possibly_removes_a_name(void **state)
 {
-	assert_false(keeps_content(*state, true, false));
+	assert_false(keeps_content(*state, true, false, true));
 }
 
 static void test_content_is_unknown_if_a_name_was_possibly_removed_since(void **state)
 {
-	assert_false(keeps_content(*state, false, true));
+	assert_false(keeps_content(*state, false, true, true));
+}
+
+static void test_content_is_unknown_if_the_removal_of_a_name_is_possibly_missing(void **state)
+{
+	assert_false(keeps_content(*state, true, false, false));
 }
 
 static void test_content_stays_known_if_no_name_is_removed(void **state)
 {
-	assert_true(keeps_content(*state, false, false));
+	assert_true(keeps_content(*state, false, false, true));
 }
 
 static void test_writer_without_changes_ends(void **state)
@@ -190,7 +196,7 @@ static void test_writer_without_changes_ends(void **state)
 	uint64_t generation = totals_of(f).generation;
 
 	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
-	assert_int_equal(batch_writer_finish(writer), 0);
+	assert_int_equal(batch_writer_finish(writer, true), 0);
 	assert_int_equal(totals_of(f).generation, generation);
 }
 
@@ -203,7 +209,7 @@ static void test_first_failure_is_returned_to_all_threads(void **state)
 	fixture_reopen_with_ids(f, 50000);
 	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
 	assert_true(put_from_threads(f, writer) <= 0);
-	assert_true(batch_writer_finish(writer) < 0);
+	assert_true(batch_writer_finish(writer, true) < 0);
 	audit_walked(f);
 }
 
@@ -221,7 +227,7 @@ static void test_nothing_is_committed_if_the_thread_does_not_start(void **state)
 	/* the threads that were started before end, too */
 	for (unsigned int i = 0; i < 4 * DIRS; i++)
 		assert_int_equal(put_dir(&putter, DIRS + i), -EAGAIN);
-	assert_int_equal(batch_writer_finish(putter.writer), -EAGAIN);
+	assert_int_equal(batch_writer_finish(putter.writer, true), -EAGAIN);
 	threads_refused = false;
 	assert_int_equal(totals_of(f).generation, generation);
 	audit_index(f->catalog);
@@ -236,6 +242,7 @@ int main(void)
 		CASE(test_changes_that_fill_no_batch_are_committed_at_the_end),
 		CASE(test_content_is_unknown_if_a_later_batch_possibly_removes_a_name),
 		CASE(test_content_is_unknown_if_a_name_was_possibly_removed_since),
+		CASE(test_content_is_unknown_if_the_removal_of_a_name_is_possibly_missing),
 		CASE(test_content_stays_known_if_no_name_is_removed),
 		CASE(test_writer_without_changes_ends),
 		CASE(test_first_failure_is_returned_to_all_threads),
