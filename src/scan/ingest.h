@@ -230,8 +230,12 @@ struct ingest_hooks {
 	 * write was reported since the events that led to the recheck, and no source needs a walk.
 	 */
 	enum rename_trust (*trust)(void *context);
-	/* Returns whether a name was possibly removed since the events that led to the recheck. */
+	/* Returns whether the index possibly has names that are gone, or has a name twice, apart
+	 * from what the recheck removes. */
 	bool (*has_removed)(void *context);
+	/* Returns whether events report all writes to the files of a source, whichever of their
+	 * names in the sources is used. */
+	bool (*reports_writes)(void *context, uint32_t source);
 	/* The attributes of the file differ from the index. The callback schedules a recheck of the
 	 * file. The comparison does not record the attributes. */
 	void (*recheck_file)(void *context, uint64_t file);

@@ -391,14 +391,15 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 {
 	const struct name_events *name;
 	struct listed *listed;
-	bool reliable_times;
+	bool reliable;
 
 	listing_clear(listing);
 	find_type(listing, dir);
 	/* On some file systems a store through a mapping changes no time, so only the close event
 	 * reports the store. That event can have the name of a hard link that was removed since. So
 	 * on such file systems a rename alone never explains a changed ctime. */
-	reliable_times = filesystem_keeps(listing->filesystem_type, PROMISE_STORES);
+	reliable =
+		dir->reports_writes && filesystem_keeps(listing->filesystem_type, PROMISE_STORES);
 	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
 		listing->tagged |= is_cache_tag(name->name);
@@ -411,7 +412,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 			return -ENOMEM;
 		listed->events = name->events;
 		listed->keeps_bytes =
-			reliable_times && name_events_keep_bytes(name->events, recheck->trust);
+			reliable && name_events_keep_bytes(name->events, recheck->trust);
 	}
 	examine_names(listing, catalog, dir);
 	drop_missing(listing);

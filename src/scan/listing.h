@@ -37,6 +37,7 @@ struct listed_dir {
 	uint32_t filesystem; /* the catalog's number */
 	bool is_new; /* the index has no name in it, so listing->early may read its files */
 	bool enters_mounts; /* mounts in it are entered */
+	bool reports_writes; /* events report all writes to its files by names in the sources */
 	const char *path; /* relative to its source; used for excludes with a slash */
 	char *const *excludes; /* globs of names to leave out */
 	const struct patterns *patterns; /* of excludes, which records matches; NULL: none does */

@@ -145,9 +145,10 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 	if (dir->is_on_way)
 		return listing_read_operands(&walker->listing, ingest->catalog, &listed,
 					     ingest->sources->operands, dir->operands);
-	if (dir->scope == RECHECK_NAMES)
-		return listing_recheck(&walker->listing, ingest->catalog, &listed, dir->recheck);
-	return listing_read(&walker->listing, ingest->catalog, &listed);
+	if (dir->scope != RECHECK_NAMES)
+		return listing_read(&walker->listing, ingest->catalog, &listed);
+	listed.reports_writes = ingest->hooks->reports_writes(ingest->hooks->context, dir->source);
+	return listing_recheck(&walker->listing, ingest->catalog, &listed, dir->recheck);
 }
 
 /* Returns true if the name now refers to another object, or if the process lacks descriptors or

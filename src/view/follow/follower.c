@@ -167,9 +167,18 @@ static enum rename_trust trust(void *context)
 
 static bool has_removed(void *context)
 {
+	struct follower *follower = context;
+
+	return sources_may_overlap(follower->ingest.sources) ||
+	       recheck_inbox_has_failed(&follower->inbox) ||
+	       (follower->watch && watch_has_removed(follower->watch));
+}
+
+static bool reports_writes(void *context, uint32_t source)
+{
 	const struct follower *follower = context;
 
-	return follower->watch && watch_has_removed(follower->watch);
+	return source_states_report_writes(follower->sources, follower->ingest.sources, source);
 }
 
 static bool has_new_rival(void *context, uint64_t size)
@@ -210,6 +219,7 @@ static struct ingest_hooks hooks_of(struct follower *follower)
 				     .not_entered = not_entered,
 				     .trust = trust,
 				     .has_removed = has_removed,
+				     .reports_writes = reports_writes,
 				     .has_new_rival = has_new_rival,
 				     .failed = failed,
 				     .recheck_file = recheck_file,

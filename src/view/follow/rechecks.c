@@ -92,6 +92,16 @@ bool recheck_inbox_has_requests(struct recheck_inbox *inbox)
 	return has;
 }
 
+bool recheck_inbox_has_failed(struct recheck_inbox *inbox)
+{
+	bool has;
+
+	pthread_mutex_lock(&inbox->lock);
+	has = inbox->dirs.length > 0 || inbox->rescan;
+	pthread_mutex_unlock(&inbox->lock);
+	return has;
+}
+
 /* ---- linked files ------------------------------------------------------------------- */
 
 /* Files that were changed by a hard link outside of the sources. One thread. */

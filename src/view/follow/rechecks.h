@@ -59,6 +59,10 @@ MUST_CHECK int linked_files_note(const struct sources *sources, const struct eve
 
 bool recheck_inbox_has_requests(struct recheck_inbox *inbox);
 
+/* Returns whether the recheck of a directory is requested again because it failed, or requests were
+ * possibly lost. */
+bool recheck_inbox_has_failed(struct recheck_inbox *inbox);
+
 /* Moves all requests into events, as names. Leaves out files and directories that are not in the
  * index.
  *

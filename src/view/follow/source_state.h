@@ -67,6 +67,15 @@ bool source_states_need_walk(struct source_state *list, size_t count);
  * the source is polled, or some of its directories are not watched. */
 bool source_state_is_walked(struct source_state *states);
 
+/* Returns whether events report all writes to the files of a source, and all removals of their
+ * names: no source with possible links to its files is walked or missing. */
+bool source_states_report_writes(struct source_state *list, const struct sources *sources,
+				 uint32_t source);
+
+/* Returns whether the index possibly has a name twice: two sources have one file system by
+ * different mounts, so one can be inside the other, or other mounts are entered. */
+bool sources_may_overlap(const struct sources *sources);
+
 /* Notes that names were possibly moved during a walk: any source that is walked can lack them. */
 void source_states_note_moved(struct source_state *list, const struct sources *sources);
 

@@ -42,6 +42,7 @@ struct case_state {
 	size_t known_count;
 	enum rename_trust trust; /* what the hook returns */
 	bool removed; /* the same */
+	bool unreported; /* not what the hook reports_writes() returns */
 	struct name_events *named[NAMED_MAX]; /* freed at the end */
 	size_t named_count;
 	const char *make_on_enter; /* a file made in each directory while it is entered */
@@ -149,6 +150,14 @@ static inline bool has_removed(void *context)
 	return p->removed;
 }
 
+static inline bool reports_writes(void *context, uint32_t source)
+{
+	const struct case_state *p = context;
+
+	assert_int_equal(source, 0);
+	return !p->unreported;
+}
+
 static inline size_t count_calls(const struct case_state *p, enum call_kind kind)
 {
 	size_t count = 0;
@@ -195,6 +204,7 @@ static inline int case_setup(void **state)
 					 .needs_walk = needs_walk,
 					 .trust = trust,
 					 .has_removed = has_removed,
+					 .reports_writes = reports_writes,
 					 .failed = failed,
 					 .since_ns = INT64_MAX,
 					 .context = p};

@@ -267,6 +267,18 @@ static void test_content_is_unknown_after_an_untrusted_rename(void **state)
 	audit_index(p->t->index.catalog);
 }
 
+static void test_content_is_unknown_if_a_name_has_no_events(void **state)
+{
+	struct case_state *p = *state;
+
+	index_equal_files(p);
+	p->unreported = true;
+	assert_int_equal(renameat(p->t->fd, "a", p->t->fd, "moved"), 0);
+	recheck_name(p, root_of(p), "moved", EVENT_NAME | EVENT_MOVED_HERE);
+	assert_int_equal(group_of_path(p->t, "moved"), 0);
+	audit_index(p->t->index.catalog);
+}
+
 static void test_content_is_unknown_if_a_name_was_possibly_removed_since(void **state)
 {
 	struct case_state *p = *state;
@@ -299,6 +311,7 @@ int main(void)
 		CASE(test_directory_whose_attributes_changed_is_listed_later),
 		CASE(test_content_is_unknown_after_an_untrusted_rename),
 		CASE(test_content_stays_known_if_only_names_changed),
+		CASE(test_content_is_unknown_if_a_name_has_no_events),
 		CASE(test_content_is_unknown_if_a_name_was_possibly_removed_since),
 	};
 
