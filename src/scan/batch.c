@@ -132,10 +132,10 @@ static void withdraw(struct batch *batch, change_test_fn *is)
 /* Returns whether the index possibly has names after the commit that are gone, as a later batch or
  * a later round removes them, or has a name twice. A file then seems to have all its links, while
  * one is outside of the sources, through which it was possibly written to. */
-static bool may_leave_names(const struct batch_writer *writer, const struct batch *batch)
+static bool may_miscount_names(const struct batch_writer *writer, const struct batch *batch)
 {
 	return (batch->more_follow && writer->removes) ||
-	       writer->hooks->has_removed(writer->hooks->context);
+	       writer->hooks->may_miscount_names(writer->hooks->context);
 }
 
 /* Removes FILE_SAME_BYTES from all changes of the batch if renames are no longer trusted, and from
@@ -146,7 +146,7 @@ static void withdraw_same_bytes(const struct batch_writer *writer, struct batch 
 		return;
 	if (writer->hooks->trust(writer->hooks->context) != RENAME_TRUSTED)
 		withdraw(batch, says_same_bytes);
-	else if (has_any(batch, relies_on_links) && may_leave_names(writer, batch))
+	else if (has_any(batch, relies_on_links) && may_miscount_names(writer, batch))
 		withdraw(batch, relies_on_links);
 }
 

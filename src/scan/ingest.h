@@ -232,7 +232,7 @@ struct ingest_hooks {
 	enum rename_trust (*trust)(void *context);
 	/* Returns whether the index possibly has names that are gone, or has a name twice, apart
 	 * from what the recheck removes. */
-	bool (*has_removed)(void *context);
+	bool (*may_miscount_names)(void *context);
 	/* Returns whether events report all writes to the files of a source, whichever of their
 	 * names in the sources is used. */
 	bool (*reports_writes)(void *context, uint32_t source);

@@ -165,7 +165,7 @@ static enum rename_trust trust(void *context)
 								     : RENAME_TRUSTED;
 }
 
-static bool has_removed(void *context)
+static bool may_miscount_names(void *context)
 {
 	struct follower *follower = context;
 
@@ -218,7 +218,7 @@ static struct ingest_hooks hooks_of(struct follower *follower)
 				     .needs_walk = needs_walk,
 				     .not_entered = not_entered,
 				     .trust = trust,
-				     .has_removed = has_removed,
+				     .may_miscount_names = may_miscount_names,
 				     .reports_writes = reports_writes,
 				     .has_new_rival = has_new_rival,
 				     .failed = failed,

@@ -52,12 +52,25 @@ void source_states_poll_all(struct source_state *list, size_t count)
 		list[i].polled = true;
 }
 
+/* Returns whether both sources can have links to the same files. */
 static bool share_filesystem(const struct sources *sources, size_t a, size_t b)
 {
 	struct stat one, other;
 
 	return sources->cross_mounts || fstat(sources->list[a].fd, &one) < 0 ||
 	       fstat(sources->list[b].fd, &other) < 0 || one.st_dev == other.st_dev;
+}
+
+/* Does the same by the index, as the root of a missing source is possibly closed. */
+static bool share_recorded_filesystem(const struct sources *sources, size_t a, size_t b)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct dir_record one, other;
+
+	return sources->cross_mounts || catalog_read_begin(sources->catalog, &reader) < 0 ||
+	       catalog_get_dir(reader, sources->list[a].root, &one) < 0 ||
+	       catalog_get_dir(reader, sources->list[b].root, &other) < 0 ||
+	       one.attributes.filesystem == other.attributes.filesystem;
 }
 
 void source_states_require_walk(struct source_state *list, const struct sources *sources,
@@ -95,27 +108,13 @@ bool source_state_is_walked(struct source_state *states)
 	return states->polled || atomic_load(&states->unwatched) > 0;
 }
 
-/* Returns whether the index has both sources on one file system. The root of a missing source is
- * possibly closed. */
-static bool share_recorded_filesystem(const struct sources *sources, size_t a, size_t b)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct dir_record one, other;
-
-	return catalog_read_begin(sources->catalog, &reader) < 0 ||
-	       catalog_get_dir(reader, sources->list[a].root, &one) < 0 ||
-	       catalog_get_dir(reader, sources->list[b].root, &other) < 0 ||
-	       one.attributes.filesystem == other.attributes.filesystem;
-}
-
 bool source_states_report_writes(struct source_state *list, const struct sources *sources,
 				 uint32_t source)
 {
 	for (size_t i = 0; i < sources->count; i++) {
 		if (!source_state_is_walked(&list[i]) && !atomic_load(&sources->list[i].missing))
 			continue;
-		if (i == source || sources->cross_mounts ||
-		    share_recorded_filesystem(sources, i, source))
+		if (i == source || share_recorded_filesystem(sources, i, source))
 			return false;
 	}
 	return true;
@@ -131,13 +130,15 @@ static bool overlap(const struct source *a, const struct source *b)
 
 bool sources_may_overlap(const struct sources *sources)
 {
+	if (sources->cross_mounts)
+		return true;
 	for (size_t i = 1; i < sources->count; i++) {
 		for (size_t k = 0; k < i; k++) {
 			if (overlap(&sources->list[i], &sources->list[k]))
 				return true;
 		}
 	}
-	return sources->cross_mounts;
+	return false;
 }
 
 void source_states_note_moved(struct source_state *list, const struct sources *sources)

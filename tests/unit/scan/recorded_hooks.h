@@ -143,7 +143,7 @@ static inline enum rename_trust trust(void *context)
 	return p->trust;
 }
 
-static inline bool has_removed(void *context)
+static inline bool may_miscount_names(void *context)
 {
 	const struct case_state *p = context;
 
@@ -203,7 +203,7 @@ static inline int case_setup(void **state)
 					 .add_recheck = add_recheck,
 					 .needs_walk = needs_walk,
 					 .trust = trust,
-					 .has_removed = has_removed,
+					 .may_miscount_names = may_miscount_names,
 					 .reports_writes = reports_writes,
 					 .failed = failed,
 					 .since_ns = INT64_MAX,

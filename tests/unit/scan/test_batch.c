@@ -122,7 +122,7 @@ static enum rename_trust trust(void *context)
 	return RENAME_TRUSTED;
 }
 
-static bool has_removed(void *context)
+static bool may_miscount_names(void *context)
 {
 	return *(const bool *)context;
 }
@@ -136,7 +136,7 @@ static bool has_removed(void *context)
 static bool keeps_content(struct fixture *f, bool removes, bool removed_since, bool complete)
 {
 	struct ingest_hooks hooks = {.trust = trust,
-				     .has_removed = has_removed,
+				     .may_miscount_names = may_miscount_names,
 				     .context = &removed_since};
 	struct name_change change = {.kind = NAME_ADD_FILE,
 				     .dir = f->roots[0],
