@@ -157,7 +157,7 @@ static int write_state(const struct staging *staging, const char *task)
 	CLEANUP_BYTES struct bytes state = {0};
 	int r = make_state(&state, staging->target, task);
 
-	return r < 0 ? r : new_file_write(staging->folder, NEW_STATE, STATE, &state);
+	return r < 0 ? r : new_file_write(staging->folder, NEW_STATE, STATE, &state, true);
 }
 
 /* Compares the state with the task. */

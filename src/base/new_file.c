@@ -59,7 +59,7 @@ int new_file_append(struct new_file *file, const void *data, size_t length)
 	return r == 0 && file->waiting.length >= WRITE_BYTES ? flush(file) : r;
 }
 
-int new_file_commit(struct new_file *file, const char *name)
+int new_file_place(struct new_file *file, const char *name)
 {
 	int r = flush(file);
 
@@ -71,11 +71,17 @@ int new_file_commit(struct new_file *file, const char *name)
 	}
 	if (r == 0 && renameat(file->directory, file->temporary, file->directory, name) < 0)
 		r = -errno;
-	if (r < 0)
+	if (r == 0)
+		file->temporary = NULL;
+	return r;
+}
+
+int new_file_commit(struct new_file *file, const char *name)
+{
+	int r = new_file_place(file, name);
+
+	if (r < 0 || fsync(file->directory) == 0)
 		return r;
-	file->temporary = NULL;
-	if (fsync(file->directory) == 0)
-		return 0;
 	return errno == EBADF ? sync_directory(file->directory) : -errno; /* EBADF: O_PATH */
 }
 
@@ -89,14 +95,16 @@ void new_file_deinit(struct new_file *file)
 }
 
 int new_file_write(int directory, const char *temporary, const char *name,
-		   const struct bytes *content)
+		   const struct bytes *content, bool durable)
 {
 	CLEANUP_NEW_FILE struct new_file file;
 	int r = new_file_begin(&file, directory, temporary);
 
 	if (r == 0)
 		r = new_file_append(&file, content->data, content->length);
-	return r < 0 ? r : new_file_commit(&file, name);
+	if (r < 0)
+		return r;
+	return durable ? new_file_commit(&file, name) : new_file_place(&file, name);
 }
 
 /* The mode of a new file, as a shell would make it; reduced by the umask. */

@@ -6,6 +6,7 @@
  * the disk. If the process or the machine stops, the other file is as it was, or replaced. For one
  * thread. Blocks on the disk. Logs nothing. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -28,17 +29,21 @@ MUST_CHECK int new_file_begin(struct new_file *file, int directory, const char *
 /* Appends bytes. Returns 0 or -errno. */
 MUST_CHECK int new_file_append(struct new_file *file, const void *data, size_t length);
 
-/* Syncs the file, gives it its name, and syncs the directory, as btrfs can lose the name without
- * that. Returns 0 or -errno. If the file has its name, file->temporary is NULL, also if the last
- * step failed. */
+/* Syncs the file and gives it its name. After a power cut, the name can still lead to the file that
+ * it replaces. Returns 0 or -errno. If the file has its name, file->temporary is NULL. */
+MUST_CHECK int new_file_place(struct new_file *file, const char *name);
+
+/* As new_file_place(), and syncs the directory, as btrfs can lose the name without that. If the
+ * file has its name, file->temporary is NULL, also if the last step failed. */
 MUST_CHECK int new_file_commit(struct new_file *file, const char *name);
 
 void new_file_deinit(struct new_file *file); /* removes a file that was not committed */
 #define CLEANUP_NEW_FILE CLEANUP(new_file_deinit)
 
-/* Makes the whole file from these bytes. Returns 0 or -errno. */
+/* Makes the whole file from these bytes, by new_file_commit() if it is durable, else by
+ * new_file_place(). Returns 0 or -errno. */
 MUST_CHECK int new_file_write(int directory, const char *temporary, const char *name,
-			      const struct bytes *content);
+			      const struct bytes *content, bool durable);
 
 /* A file at a path that the user gave. It has no name of its own yet. All zero is none. */
 struct replaced_file {

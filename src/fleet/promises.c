@@ -436,7 +436,7 @@ static int write_note(const struct promises *promises)
 		       index->life.id, index->life.writes, host->life.id, host->life.writes,
 		       promises->host, promises->identity);
 	if (r == 0)
-		r = index_file_replace(fd, TWINFS_INDEX_PROMISED, text);
+		r = index_file_replace(fd, TWINFS_INDEX_PROMISED, text, true);
 	return r < 0 ? explain(index, "note", r) : 0;
 }
 

@@ -32,10 +32,10 @@
 /* Bytes that were compared but did not reach the disk.
  *
  * A comparison reads from the page cache. If the power fails or the kernel crashes, bytes that were
- * written shortly before can be lost. The index survives, as each commit is synced. The same sync
- * makes ext4 and xfs write the sizes and times of all files, but not bytes that were overwritten in
- * place (measured by tests/functional/test_power_cut.py). So after a reboot, the contents of files
- * that changed shortly before the last commit are unknown.
+ * written shortly before can be lost. The index survives, as each commit is synced but those of its
+ * first second. The same sync makes ext4 and xfs write the sizes and times of all files, but not
+ * bytes that were overwritten in place (measured by tests/functional/test_power_cut.py). So after a
+ * reboot, the contents of files that changed shortly before the last commit are unknown.
  */
 
 /* Age of a change, at the last commit, after which its bytes count as written to the disk. The
@@ -94,7 +94,7 @@ static int store_since(const struct catalog *catalog, struct lost_portion *porti
 		return 0;
 	(void)snprintf(text, sizeof(text), SINCE_FORMAT PRId64, portion->since);
 	portion->since_is_stored = true;
-	return index_file_replace(catalog->folder_fd, TWINFS_INDEX_BOOT, text);
+	return index_file_replace(catalog->folder_fd, TWINFS_INDEX_BOOT, text, true);
 }
 
 /* Finds the time that a killed start stored, or else that of the last commit. */
@@ -164,7 +164,8 @@ static int lost_writes_forget(struct catalog *catalog)
 		r = forget(catalog, &portion);
 	if (r == -EUCLEAN)
 		return 0; /* the next reader of the record handles the damage */
-	return r < 0 ? r : index_file_replace(catalog->folder_fd, TWINFS_INDEX_BOOT, boot_id(boot));
+	/* a reboot makes any other text of it, too */
+	return r < 0 ? r : index_file_write(catalog->folder_fd, TWINFS_INDEX_BOOT, boot_id(boot));
 }
 
 /* ---- catalog -------------------------------------------------------------------------------- */
@@ -629,7 +630,7 @@ static int close_store(struct catalog *catalog)
 	if (!catalog->writable)
 		return 0;
 	if (catalog->reserved_id > catalog->next_id)
-		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id, false);
 	return r < 0 ? r : seal_store(catalog, copied);
 }
 

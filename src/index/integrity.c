@@ -69,7 +69,8 @@ int index_seal(int folder_fd)
 	char text[SEAL_TEXT_BYTES];
 	int r = make_seal(folder_fd, text);
 
-	return r < 0 ? r : index_file_replace(folder_fd, TWINFS_INDEX_SEAL, text);
+	/* if a power cut loses the seal, the next start checks the index */
+	return r < 0 ? r : index_file_replace(folder_fd, TWINFS_INDEX_SEAL, text, false);
 }
 
 int index_unseal(int folder_fd)

@@ -49,11 +49,18 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	return r;
 }
 
-static int commit(struct catalog *catalog, MDB_txn *txn)
+/* A first scan that ends soon waits for the disk once, at its end. */
+static int commit(struct catalog_writer *w)
 {
+	struct catalog *catalog = w->catalog;
 	uint64_t began_ns = clock_monotonic_ns();
-	int r = store_write_commit(&catalog->store, txn);
+	bool has_ended = w->totals.scans > 0 && !w->totals.unended;
+	int r = store_sync_commits(&catalog->store, has_ended);
 
+	if (r == 0)
+		r = store_write_commit(&catalog->store, w->store.reader.txn);
+	else
+		store_write_abort(&catalog->store, w->store.reader.txn);
 	atomic_fetch_add(&catalog->commits_ns, clock_monotonic_ns() - began_ns);
 	return r;
 }
@@ -89,7 +96,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	keep_rules_free(&w.keep);
 	/* the end of a write transaction closes its cursors */
 	if (r == 0)
-		r = commit(catalog, w.store.reader.txn);
+		r = commit(&w);
 	else
 		store_write_abort(&catalog->store, w.store.reader.txn);
 	if (r == 0)

@@ -69,7 +69,7 @@ uint64_t catalog_new_id(struct catalog *catalog)
 
 	pthread_mutex_lock(&catalog->ids_lock);
 	if (catalog->next_id >= catalog->reserved_id) {
-		r = index_reserve_ids(catalog->folder_fd, catalog->next_id + IDS_RESERVED);
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id + IDS_RESERVED, true);
 		if (r == 0)
 			catalog->reserved_id = catalog->next_id + IDS_RESERVED;
 	}

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import random
 import shutil
 import signal
@@ -102,6 +103,16 @@ def refuses_as_stale(view, folders=()):
     with pytest.raises(subprocess.CalledProcessError):
         view.sync()
     return all(refuses_to_list(folder) for folder in (view.uniques, view.redundant, *folders))
+
+
+def test_short_first_scan_rarely_waits_for_the_disk(twinfs, tree, strace):
+    """A first scan writes nothing that a second one would not find again."""
+    result, trace = twinfs.traced("scan", tree, calls="trace=fsync,fdatasync,pwrite64")
+    assert result.status == 0
+    synced = re.findall(rb" (f(?:data)?sync)\(", trace)
+    pages = max(map(int, re.findall(rb" pwrite64\((\d+), ", trace)))
+    synced += re.findall(rb" pwrite64\(%d, " % pages, trace)  # LMDB has two descriptors
+    assert 3 <= len(synced) <= 12
 
 
 def test_backup_fails_while_the_index_cannot_be_written(twinfs, tree, tmp_path, root_only):

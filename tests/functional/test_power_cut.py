@@ -129,6 +129,24 @@ def after_cuts(cuts, disk, work, seed, at=None):
     assert lost <= max(1, found // 10), "file systems must survive this themselves"
 
 
+def wrong_after_cuts(cuts, disk, work, program):
+    """(position, difference) of each cut after which the index is not right."""
+    tree, index = disk.root / "tree", disk.root / "index"
+    cuts.load(work / "record")
+    wrong = []
+    for position in after_cuts(cuts, disk, work, "index"):
+        with contextlib.suppress(FileNotFoundError):
+            (index / "boot").unlink()  # a real cut would change the boot id
+        result = program("list", "--format=json", tree)
+        if result.status != 0:
+            wrong.append((position, str(result)[-600:]))
+            continue
+        right = groups_of(contents(tree))
+        if result.groups != right:
+            wrong.append((position, result.groups ^ right))
+    return wrong
+
+
 def test_index_is_right_after_a_power_cut(twinfs, disk, work):
     tree, index = disk.root / "tree", disk.root / "index"
     program = twinfs.with_index(index)
@@ -142,19 +160,16 @@ def test_index_is_right_after_a_power_cut(twinfs, disk, work):
             for generation in range(3, 6):
                 change(tree, generation)
                 view.sync()
-    cuts.load(work / "record")
-    wrong = []
-    for position in after_cuts(cuts, disk, work, "index"):
-        with contextlib.suppress(FileNotFoundError):
-            (index / "boot").unlink()  # a real cut would change the boot id
-        result = program("list", "--format=json", tree)
-        if result.status != 0:
-            wrong.append((position, str(result)[-600:]))
-            continue
-        right = groups_of(contents(tree))
-        if result.groups != right:
-            wrong.append((position, result.groups ^ right))
-    assert wrong == []
+    assert wrong_after_cuts(cuts, disk, work, program) == []
+
+
+def test_index_is_right_after_a_power_cut_in_the_first_scan(twinfs, disk, work):
+    program = twinfs.with_index(disk.root / "index")
+    cuts = PowerCuts(disk.image)
+    with disk.served():
+        change(disk.root / "tree", 0)
+        program.ok("scan", disk.root / "tree")
+    assert wrong_after_cuts(cuts, disk, work, program) == []
 
 
 def test_removal_with_a_power_cut_loses_no_content(twinfs, disk, work):

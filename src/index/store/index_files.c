@@ -317,13 +317,13 @@ bool index_is_empty(int folder_fd)
 	       st.st_size == 0;
 }
 
-int index_file_replace(int folder_fd, const char *name, const char *text)
+int index_file_replace(int folder_fd, const char *name, const char *text, bool durable)
 {
 	const struct bytes content = {.data = (uint8_t *)text, .length = strlen(text)};
 	char temporary[64];
 
 	snprintf(temporary, sizeof(temporary), "%s" NEW_SUFFIX, name);
-	return new_file_write(folder_fd, temporary, name, &content);
+	return new_file_write(folder_fd, temporary, name, &content, durable);
 }
 
 int make_private(int folder_fd, const char *name)
@@ -391,10 +391,10 @@ uint64_t index_reserved_ids(int folder_fd)
 	return (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
 }
 
-int index_reserve_ids(int folder_fd, uint64_t next)
+int index_reserve_ids(int folder_fd, uint64_t next, bool durable)
 {
 	char text[ID_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%" PRIu64 "\n", next);
-	return index_file_replace(folder_fd, TWINFS_INDEX_IDS, text);
+	return index_file_replace(folder_fd, TWINFS_INDEX_IDS, text, durable);
 }

@@ -71,8 +71,9 @@ MUST_CHECK int index_files_remove(int folder_fd);
 /* Returns whether the folder has no index yet. */
 bool index_is_empty(int folder_fd);
 
-/* Replaces a small file in the folder atomically and durably. Returns 0 or -errno. */
-MUST_CHECK int index_file_replace(int folder_fd, const char *name, const char *text);
+/* Replaces a small file in the folder atomically. durable: not the old file is there if the machine
+ * stops. Returns 0 or -errno. */
+MUST_CHECK int index_file_replace(int folder_fd, const char *name, const char *text, bool durable);
 
 /* Replaces a small file in the folder without a sync. If the process or the machine stops, the file
  * is possibly old, empty or torn. Returns 0 or -errno. */
@@ -94,7 +95,8 @@ MUST_CHECK int index_file_read(int folder_fd, const char *name, char *text, size
  * no id is used twice, even if the data file is lost. */
 uint64_t index_reserved_ids(int folder_fd);
 
-/* Reserves all ids below next. Returns 0 or -errno. */
-MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next);
+/* Reserves all ids below next, and no others. durable: false if fewer are reserved than before; if
+ * the machine stops, they possibly stay reserved. Returns 0 or -errno. */
+MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next, bool durable);
 
 #endif

@@ -22,6 +22,10 @@
 #define MAP_BYTES_MIN (UINT64_C(16) << 20)
 #define READERS_MAX 254
 
+/* How long the commits of a new data file do not wait for the disk. A power cut can take only the
+ * work of this time. */
+#define UNSYNCED_MS 1000
+
 /* Returns whether the kernel refuses to extend files beyond a size (ulimit -f). */
 static bool file_sizes_are_limited(void)
 {
@@ -176,6 +180,26 @@ static int open_or_create_tables(struct store *store, int count, unsigned int fl
 	return store_error(r);
 }
 
+/* Stops syncing commits. A power cut can then leave any pages in the data file. The next start
+ * finds that, and builds a new index. */
+static int leave_unsynced(struct store *store)
+{
+	int r = mdb_env_set_flags(store->env, MDB_NOSYNC, 1);
+
+	if (r == 0)
+		store->unsynced_ns = clock_monotonic_ns();
+	return store_error(r);
+}
+
+int store_sync_commits(struct store *store, bool is_urgent)
+{
+	if (!store->unsynced_ns ||
+	    (!is_urgent && clock_monotonic_ns() - store->unsynced_ns < UNSYNCED_MS * MS_NS))
+		return 0;
+	store->unsynced_ns = 0;
+	return store_error(mdb_env_set_flags(store->env, MDB_NOSYNC, 0));
+}
+
 /* Opens the first count tables, and creates missing ones unless read_only. */
 static int open_tables(struct store *store, int count)
 {
@@ -184,6 +208,8 @@ static int open_tables(struct store *store, int count)
 	if (r != -ENOENT || store->read_only)
 		return r;
 	r = store_before_change(store);
+	if (r == 0 && store_has_no_commit(store))
+		r = leave_unsynced(store);
 	return r < 0 ? r : open_or_create_tables(store, count, MDB_CREATE);
 }
 
@@ -332,6 +358,8 @@ static void close_environment(struct store *store, void (*release)(struct catalo
 void store_close(struct store *store)
 {
 	(void)check_data_file(store);
+	if (store->unsynced_ns && store->env && mdb_env_sync(store->env, 1))
+		atomic_store(&store->is_untrusted, true);
 	close_environment(store, reader_free);
 	free(store->folder);
 	pthread_rwlock_destroy(&store->map_lock);
@@ -363,6 +391,7 @@ static int reopen(struct store *store, void (*release)(struct catalog_reader *))
 	if (r < 0)
 		return r;
 	close_environment(store, release);
+	store->unsynced_ns = 0;
 	r = open_environment(store);
 	if (r == 0)
 		r = open_tables(store, TABLE_COUNT);

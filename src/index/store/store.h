@@ -41,6 +41,7 @@ struct store {
 	bool read_only;
 	struct store_hooks hooks; /* unless read_only */
 	uint64_t records_written; /* written and deleted by this process; guarded by write_lock */
+	uint64_t unsynced_ns; /* commits are not synced since then; 0: they are; by write_lock */
 	atomic_bool damaged; /* a damaged record was read */
 	atomic_bool is_forgotten; /* another process took this one for dead */
 	atomic_bool is_untrusted; /* possibly corrupt: the next start checks the whole index */
@@ -77,8 +78,9 @@ MUST_CHECK static inline int store_result(struct store *store, int mdb_code)
 void store_mark_untrusted(struct store *store);
 
 /* Opens the environment in folder and its tables. If hooks is not NULL, creates a missing data file
- * without calling a hook, and missing tables. Returns 0 or -errno; the caller must call
- * store_close() in either case.
+ * without calling a hook, and missing tables. The commits to a new data file are not synced until
+ * store_sync_commits() or store_close(). Returns 0 or -errno; the caller must call store_close() in
+ * either case.
  *
  * folder	or, only for reading, a private copy of a data file, which no process changes
  * map_bytes	initial size of the map; 0: the default
@@ -118,6 +120,12 @@ void store_read_end(struct catalog_reader *reader);
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
 MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);
+
+/* Makes the next commit of a new data file, and all later ones, wait for the disk. What was
+ * committed before it is then on the disk, too. If `is_urgent` is false and less than a second has
+ * passed since the data file was made, does nothing. The caller has the write lock. Returns 0 or
+ * -errno. */
+MUST_CHECK int store_sync_commits(struct store *store, bool is_urgent);
 
 /* Must be called before a record is written or deleted. Returns 0 or -errno. */
 MUST_CHECK static inline int store_before_change(struct store *store)
