@@ -6,8 +6,8 @@ import contextlib
 import errno
 import fcntl
 import os
-import re
 import random
+import re
 import shutil
 import signal
 import struct
