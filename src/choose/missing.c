@@ -434,7 +434,7 @@ int missing_count_not_entered(const struct missing_folders *folders, struct cata
 	AUTO_FREE struct missing_finder *finder = calloc(1, sizeof(*finder));
 	struct dir_record dir;
 	enum area area;
-	int r = finder ? catalog_scan_dirs(reader, &scan) : -ENOMEM;
+	int r = finder ? catalog_scan_dirs(reader, 0, &scan) : -ENOMEM;
 
 	*count = 0;
 	if (r < 0)

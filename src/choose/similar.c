@@ -117,7 +117,7 @@ static int read_entries(struct maker *maker, struct catalog_reader *reader)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct dir_record dir;
-	int r = catalog_scan_dirs(reader, &scan);
+	int r = catalog_scan_dirs(reader, 0, &scan);
 
 	while (r == 0 && (r = catalog_next_dir(scan, &dir)) == 0)
 		r = add_entry(maker, &dir);

@@ -830,7 +830,7 @@ int catalog_know_folders(struct catalog_writer *w)
 		return 0;
 	r = group_tokens_read(&w->store.reader, &tokens);
 	if (r == 0)
-		r = catalog_scan_dirs(&w->store.reader, &scan);
+		r = catalog_scan_dirs(&w->store.reader, 0, &scan);
 	while (r == 0 && (r = catalog_next_dir(scan, &dir)) == 0)
 		r = folder_update_add_dir(&update, dir.id);
 	if (r == -ENOENT)

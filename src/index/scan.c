@@ -290,9 +290,9 @@ int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry)
 		       : -EUCLEAN;
 }
 
-int catalog_scan_dirs(struct catalog_reader *r, struct catalog_scan **scan)
+int catalog_scan_dirs(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)
 {
-	return scan_begin(r, TABLE_DIR, (struct key){0}, 0, scan);
+	return scan_begin(r, TABLE_DIR, key_number(after + 1), 0, scan);
 }
 
 int catalog_next_dir(struct catalog_scan *scan, struct dir_record *dir)

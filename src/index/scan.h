@@ -96,8 +96,9 @@ MUST_CHECK int catalog_scan_sizes(struct catalog_reader *r, const struct size_en
 				  struct catalog_scan **scan);
 MUST_CHECK int catalog_next_size(struct catalog_scan *scan, struct size_entry *entry);
 
-/* All directories by id. */
-MUST_CHECK int catalog_scan_dirs(struct catalog_reader *r, struct catalog_scan **scan);
+/* All directories with an id greater than after. */
+MUST_CHECK int catalog_scan_dirs(struct catalog_reader *r, uint64_t after,
+				 struct catalog_scan **scan);
 MUST_CHECK int catalog_next_dir(struct catalog_scan *scan, struct dir_record *dir);
 
 /* All files with an id greater than after. */

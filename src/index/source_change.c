@@ -125,7 +125,7 @@ int sources_find_unmounted(const struct sources *sources, struct bytes *path)
 	int r = catalog_read_begin(sources->catalog, &reader);
 
 	if (r == 0)
-		r = catalog_scan_dirs(reader, &scan);
+		r = catalog_scan_dirs(reader, 0, &scan);
 	while (r == 0 && path->length == 0 && (r = catalog_next_dir(scan, &dir)) == 0) {
 		if (dir.source >= sources->count)
 			return -EUCLEAN;

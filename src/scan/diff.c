@@ -252,6 +252,17 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	return r < 0 ? r : diff_add(diff, &change);
 }
 
+/* Returns whether a name that is gone stays in the index, until the poll has passed the folders to
+ * which it was possibly moved. */
+static bool is_held(const struct diff_dir *dir, const struct known_name *known)
+{
+	const struct ingest_hooks *hooks = dir->ingest->hooks;
+
+	return dir->recheck->scope == RECHECK_POLL && known->kind != ENTRY_UNKNOWN &&
+	       hooks->holds_gone(hooks->context, dir->id,
+				 known->kind == ENTRY_DIR ? known->child : 0);
+}
+
 static int remove_name(struct diff *diff, const struct diff_dir *dir,
 		       const struct known_name *known)
 {
@@ -263,11 +274,20 @@ static int remove_name(struct diff *diff, const struct diff_dir *dir,
 	return diff_add(diff, &change);
 }
 
+/* Removes a name that is not listed, unless it is held. */
+static int drop_name(struct diff *diff, const struct diff_dir *dir, const struct known_name *known)
+{
+	return is_held(dir, known) ? 0 : remove_name(diff, dir, known);
+}
+
 static int replace_name(struct diff *diff, const struct diff_dir *dir,
 			const struct known_name *known, const struct listed *listed)
 {
-	int r = remove_name(diff, dir, known);
+	int r;
 
+	if (is_held(dir, known))
+		return 0;
+	r = remove_name(diff, dir, known);
 	return r < 0 ? r : add_name(diff, dir, listed);
 }
 
@@ -371,7 +391,7 @@ static int is_untrusted(const struct diff *diff, const struct diff_dir *dir,
 
 /* Sets *is to whether a symlink with the recorded attributes has another target. A symlink that is
  * deleted and created again within one tick of the clock can get the same inode number and times.
- * Only events say so, thus a walk of a tree does not search such symlinks. */
+ * Only events say so, thus walks and polls do not search such symlinks. */
 static int has_other_target(struct diff *diff, const struct diff_dir *dir,
 			    const struct listed *listed, uint64_t id, bool *is)
 {
@@ -380,7 +400,8 @@ static int has_other_target(struct diff *diff, const struct diff_dir *dir,
 	int r;
 
 	*is = false;
-	if (!S_ISLNK(listed->attributes.mode) || dir->recheck->scope == RECHECK_TREE)
+	if (!S_ISLNK(listed->attributes.mode) || dir->recheck->scope == RECHECK_TREE ||
+	    dir->recheck->scope == RECHECK_POLL)
 		return 0;
 	r = read_target(diff, dir, listed, &now);
 	if (r == 0)
@@ -576,7 +597,7 @@ static int merge(struct diff *diff, const struct diff_dir *dir, const struct lis
 		if (order < 0)
 			r = add_name(diff, dir, listing->entries[i++]);
 		else if (order > 0)
-			r = remove_name(diff, dir, &known[k++]);
+			r = drop_name(diff, dir, &known[k++]);
 		else
 			r = compare_name(diff, dir, &known[k++], listing->entries[i++]);
 	}

@@ -37,6 +37,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "index/catalog.h"
 #include "index/record.h"
 #include "index/source.h"
@@ -167,6 +168,9 @@ enum recheck_scope {
 	/* the given names; if one is a new directory, its whole tree */
 	RECHECK_NAMES,
 	RECHECK_LISTING, /* all names; if one is a new directory, its whole tree */
+	/* As RECHECK_LISTING, a part of a poll. No event led to it, so targets of symlinks are not
+	 * read again. Names that are gone stay in the index if the hooks hold them. */
+	RECHECK_POLL,
 	RECHECK_TREE, /* the whole tree below the directory */
 };
 
@@ -179,6 +183,19 @@ struct recheck {
 	const struct name_events *const *names; /* borrowed; sorted by bytes, each name once */
 	size_t count; /* of names */
 };
+
+/* When walks began that look together for names that were moved past them. All zero: each walk
+ * looks for itself. */
+struct walk_start {
+	int64_t file_ns; /* by clock_file_ns() */
+	int64_t monotonic_ns, wall_ns; /* the same by clock_monotonic_ns() and clock_now() */
+};
+
+static inline struct walk_start walk_start_now(void)
+{
+	return (struct walk_start){clock_file_ns(), (int64_t)clock_monotonic_ns(),
+				   clock_ns(clock_now())};
+}
 
 struct ingest_result {
 	/* files and directories that could not be read; ingest_compare() counts none */
@@ -223,6 +240,10 @@ struct ingest_hooks {
 	void (*add_recheck)(void *context, const struct recheck *recheck);
 	/* Events of this source are possibly missing, now or later, so a walk is needed. */
 	void (*needs_walk)(void *context, uint32_t source, enum walk_cause cause);
+	/* A recheck with RECHECK_POLL found a name in the directory dir to be gone, or to refer to
+	 * another inode. child: the directory that had the name; 0: a file had it. Returns whether
+	 * the index keeps the name, as the callback schedules another recheck of dir. */
+	bool (*holds_gone)(void *context, uint64_t dir, uint64_t child);
 	/* The name in the directory dir is a directory on another mount or file system, which is
 	 * not entered. No event reports changes of its attributes. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);
@@ -273,9 +294,7 @@ struct ingest {
 	/* ingest_recheck() walks because time has passed: where ctime is absent, a file with the
 	 * same signature keeps its content. Other walks make the content unknown. */
 	bool trusts_signatures;
-	/* Walks look for names that were moved since this time (clock_file_ns()); 0: since the walk
-	 * began. */
-	int64_t moves_since_ns;
+	struct walk_start start; /* of walks that look together for names that were moved */
 	/* Comparisons wait until files that were written a moment ago can be read, some seconds
 	 * where times are coarse. Otherwise such files stay unread. */
 	bool patient;

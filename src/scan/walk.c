@@ -507,9 +507,11 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	walker->waits_before = count_waits();
 	r = read_dir(walker, dir, &now.attributes, &now.error);
 	note_time(walker);
-	walk_moves_note(&walker->walk->moves, r == DIR_AGAIN ? -ENOENT : r, &now.attributes,
+	/* a poll finds out later whether another folder lacks the name of this one */
+	walk_moves_note(&walker->walk->moves,
+			r == DIR_AGAIN && dir->scope != RECHECK_POLL ? -ENOENT : r, &now.attributes,
 			walker->listing.filesystem_type);
-	if (dir->is_top)
+	if (dir->is_top || (!dir->parent && dir->scope != RECHECK_NAMES))
 		walk_moves_note_top(&walker->walk->moves, walker->fd);
 	if (r == DIR_AGAIN)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
@@ -571,11 +573,12 @@ static void *walk_thread(void *context)
 
 static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size_t count)
 {
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct walk_dir *dir;
-	int r = 0;
+	int r = catalog_read_begin(walk->ingest->catalog, &reader);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = walk_dir_begin(&dir, walk->ingest->sources, &rechecks[i]);
+		r = walk_dir_begin(&dir, walk->ingest->sources, reader, &rechecks[i]);
 		if (r == 0)
 			walk_queue_push(&walk->queue, dir, dir, 1, WALK_LAST);
 		else if (r == -ENOENT)
@@ -584,23 +587,23 @@ static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size
 	return r;
 }
 
-static bool has_tree(const struct recheck *rechecks, size_t count)
+static bool has_scope(const struct recheck *rechecks, size_t count, enum recheck_scope scope)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (rechecks[i].scope == RECHECK_TREE)
+		if (rechecks[i].scope == scope)
 			return true;
 	}
 	return false;
 }
 
-/* A walk of whole trees can have to wait for the disk. A recheck of single names does not, as names
- * that just changed are cached. */
-static unsigned int threads_for(const struct ingest *ingest, bool tree)
+/* A walk of whole trees, or a poll, can have to wait for the disk. A recheck of single names does
+ * not, as names that just changed are cached. */
+static unsigned int threads_for(const struct ingest *ingest, bool waits)
 {
 	unsigned int given = ingest->settings->threads;
 
 	if (!given)
-		given = tree ? threads_that_read() : threads_that_compute();
+		given = waits ? threads_that_read() : threads_that_compute();
 	return threads_with_files(given);
 }
 
@@ -609,11 +612,12 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 {
 	struct walk walk = {.ingest = ingest, .writer = writer, .early = early};
 	struct catalog_totals totals = {0};
-	bool tree = has_tree(rechecks, count);
+	bool tree = has_scope(rechecks, count, RECHECK_TREE);
+	bool polls = has_scope(rechecks, count, RECHECK_POLL);
 	int r;
 
 	walk_dir_budget_init(&walk.budget);
-	walk_moves_begin(&walk.moves, ingest->moves_since_ns);
+	walk_moves_begin(&walk.moves, &ingest->start);
 	walk_queue_init(&walk.queue, threads_for(ingest, false)); /* the others work later */
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
@@ -624,7 +628,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	if (r == 0 && !tree)
 		walk_dirs(&walk, ALONE_DIRS);
 	if (r == 0 && walk.queue.open_dirs > 0)
-		r = threads_run(threads_for(ingest, tree), walk_thread, &walk);
+		r = threads_run(threads_for(ingest, tree || polls), walk_thread, &walk);
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;
 	walk_moves_report(&walk.moves, &ingest->result);

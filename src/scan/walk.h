@@ -61,8 +61,7 @@ struct walk_dir {
  * was not listed yet to one that was listed. The first of them then changed after the walk began,
  * or is gone. */
 struct walk_moves {
-	int64_t since_ns; /* when the walk began, by clock_file_ns() */
-	int64_t began_ns, wall_ns; /* the same by clock_monotonic_ns() and clock_now() */
+	struct walk_start start;
 	atomic_bool possible;
 	/* A file system of another host was walked, whose clock sets the times. These are no proof
 	 * that no name was moved. */
@@ -71,15 +70,16 @@ struct walk_moves {
 	_Atomic int64_t last_ns;
 };
 
-/* since_ns: 0: now */
-void walk_moves_begin(struct walk_moves *moves, int64_t since_ns);
+/* start: all zero: now */
+void walk_moves_begin(struct walk_moves *moves, const struct walk_start *start);
 
 /* Notes the result of listing a directory, which is 0 or -ENOENT, and its attributes before that.
  * type: of its file system, f_type of statfs(2); 0: unknown */
 void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
 		     uint32_t type);
 
-/* Notes the file system of an open directory. fd: -1: none */
+/* Notes the file system of an open directory where a walk, or another file system, begins. fd: -1:
+ * none */
 void walk_moves_note_top(struct walk_moves *moves, int fd);
 
 /* Notes a directory whose listing differs from the index: a name can have been moved after its
@@ -114,7 +114,7 @@ void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands
 /* Creates the directory where a recheck begins. Returns 0, -ENOENT if the index no longer has the
  * directory, or another -errno. */
 MUST_CHECK int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
-			      const struct recheck *recheck);
+			      struct catalog_reader *reader, const struct recheck *recheck);
 
 /* Drops a reference to each directory in the list. */
 void walk_dir_release_list(struct walk_dir *list);

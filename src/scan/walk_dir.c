@@ -106,17 +106,14 @@ static bool is_top(struct catalog_reader *reader, const struct dir_record *dir)
 }
 
 int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
-		   const struct recheck *recheck)
+		   struct catalog_reader *reader, const struct recheck *recheck)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_BYTES struct bytes path = {0};
 	struct dir_record record;
 	uint32_t source;
 	bool is_new = false;
-	int r = catalog_read_begin(sources->catalog, &reader);
+	int r = catalog_get_dir(reader, recheck->dir, &record);
 
-	if (r == 0)
-		r = catalog_get_dir(reader, recheck->dir, &record);
 	if (r == 0)
 		r = catalog_dir_path(reader, recheck->dir, &path, &source);
 	if (r == 0)
@@ -207,27 +204,20 @@ static size_t path_length(const struct walk_dir *dir)
 	return length;
 }
 
-static int64_t monotonic_ns(void)
-{
-	return (int64_t)clock_monotonic_ns();
-}
-
 /* Returns whether the clock was set back since the walk began, so that changes since have earlier
  * ctimes. The kernel slows a clock down by 0.05 % at most (adjtimex(2)). A clock that stands still
  * was not set. */
 static bool clock_was_set_back(const struct walk_moves *moves)
 {
-	int64_t passed_ns = monotonic_ns() - moves->began_ns;
-	int64_t wall_ns = clock_ns(clock_now()) - moves->wall_ns;
+	int64_t passed_ns = (int64_t)clock_monotonic_ns() - moves->start.monotonic_ns;
+	int64_t wall_ns = clock_ns(clock_now()) - moves->start.wall_ns;
 
 	return wall_ns != 0 && wall_ns < passed_ns - passed_ns / 1000 - MS_NS;
 }
 
-void walk_moves_begin(struct walk_moves *moves, int64_t since_ns)
+void walk_moves_begin(struct walk_moves *moves, const struct walk_start *start)
 {
-	moves->began_ns = monotonic_ns();
-	moves->wall_ns = clock_ns(clock_now());
-	moves->since_ns = since_ns ? since_ns : clock_file_ns();
+	moves->start = start->file_ns ? *start : walk_start_now();
 	atomic_init(&moves->possible, false);
 	atomic_init(&moves->of_other_host, false);
 	atomic_init(&moves->last_ns, 0);
@@ -247,7 +237,7 @@ static void note_ctime(struct walk_moves *moves, struct timespec ctime)
 	int64_t last_ns = last_stored_as(ctime), known_ns = atomic_load(&moves->last_ns);
 
 	/* a ctime in the future is of a clock that was wrong */
-	if (last_ns < moves->since_ns || clock_ns(ctime) > clock_ns(clock_now()))
+	if (last_ns < moves->start.file_ns || clock_ns(ctime) > clock_ns(clock_now()))
 		return;
 	atomic_store(&moves->possible, true);
 	while (known_ns < last_ns &&

@@ -27,6 +27,7 @@ import skips  # noqa: E402
 import summaries  # noqa: E402
 import trees  # noqa: E402
 from disks import disk, free_memory, need_loop_devices  # noqa: E402
+from few_watches import InsideProgram  # noqa: E402
 from processes import TIMEOUT, until  # noqa: E402
 from program import Program, Session, attached_loops, take_own_mounts  # noqa: E402
 from rotating import RotatingDisk, find_tool  # noqa: E402
@@ -403,3 +404,14 @@ def strace():
     if subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], check=False,
                       capture_output=True).returncode != 0:
         pytest.skip("strace is not permitted here")
+
+
+@pytest.fixture
+def inside(session, tmp_path):
+    """The program where a user may watch few folders."""
+    program = InsideProgram(session, tmp_path)
+    if not shutil.which("nsenter") or subprocess.run(
+            [*program.wrapped, "mount", "-t", "tmpfs", "none", tmp_path], check=False,
+            capture_output=True).returncode != 0:
+        pytest.skip("user namespaces are not permitted here")
+    return program

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -14,10 +13,10 @@ import storm
 import trees
 from changes import DATA, OTHER
 from disks import overlay
+from few_watches import FEW, followed_inside
 from processes import TIMEOUT, stopped, until
-from program import Program, View, held_meanwhile
+from program import View, held_meanwhile
 
-FEW = 20  # watches
 FOLDERS = 60
 
 
@@ -203,48 +202,6 @@ def test_overflow_of_the_queue_reads_only_changed_files(twinfs, source, strace):
 
 
 # too few watches
-
-class InsideProgram(Program):
-    """The program in a user and mount namespace of its own, with few watches."""
-
-    LIMIT = f'echo {FEW} >/proc/sys/user/max_inotify_watches && exec "$@"'
-
-    def __init__(self, session, folder):
-        super().__init__(session, folder)
-        self.wrapped = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-                        self.LIMIT, "sh"]
-        self.pid = None
-
-    def as_user(self):
-        """The words before a command that run it in the namespaces of the daemon."""
-        return ["nsenter", f"--target={self.pid}", "--user", "--mount",
-                "--preserve-credentials", "--"] if self.pid else []
-
-
-@pytest.fixture
-def inside(session, tmp_path):
-    program = InsideProgram(session, tmp_path)
-    if not shutil.which("nsenter") or subprocess.run(
-            [*program.wrapped, "mount", "-t", "tmpfs", "none", tmp_path], check=False,
-            capture_output=True).returncode != 0:
-        pytest.skip("user namespaces are not permitted here")
-    return program
-
-
-@contextlib.contextmanager
-def followed_inside(inside, source, mount):
-    """The process of a view with few watches, and the path of the view."""
-    words = ("mount", "-f", "--wait", "--watch=inotify", "--interval=1h", source, mount)
-    with inside.started(*words) as process:
-        at = Path(f"/proc/{process.pid}/root{mount}")
-        try:
-            assert until(lambda: (at / ".twinfs").exists() or process.poll() is not None)
-            assert process.poll() is None, process.stderr.read()
-            yield process, at
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(TIMEOUT)
-
 
 def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
     trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)

@@ -103,6 +103,14 @@ int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_
 	return 0;
 }
 
+bool event_set_has_dir(const struct event_set *set, uint64_t dir)
+{
+	struct event_set_entry *entry;
+
+	HASH_FIND(hh, set->table, &dir, sizeof(dir), entry);
+	return entry;
+}
+
 int event_set_add_again(struct event_set *set, const struct name_events *name)
 {
 	struct event_set_entry *entry = get_or_insert(set, name->dir, name->name, name->length);

@@ -43,6 +43,9 @@ MUST_CHECK int event_set_merge(struct event_set *set, struct event_set *later);
  * event_set_add_again() added to set arrived once, in the earlier set. */
 void event_set_note_replaced(struct event_set *set, const struct event_set *earlier);
 
+/* Returns whether the set has an entry of the directory itself. */
+bool event_set_has_dir(const struct event_set *set, uint64_t dir);
+
 /* Returns whether an event can concern which names exist, and not only the content or attributes of
  * files. */
 bool event_set_has_names(const struct event_set *set);

@@ -4,15 +4,18 @@
  *
  *	events, recheck_inbox --wake--> rechecks --> commits; written files --> lanes
  *	every TICK_MS ----------------> purge, retries, walks that are due
+ *	every --interval -------------> a poll: one portion in each round (polling.h)
  *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
  *
- * The thread pauses after each round (ticket_worker.h) and after a failure.
+ * The thread pauses after each round (ticket_worker.h) and after a failure. During a poll, the
+ * rounds in the pause only recheck a portion.
  *
  * Threads of ingest call the hooks:
  *
  *	walk --enter, identify--> watch
  *	walk, recheck --retry, add_recheck--> recheck_inbox --> follower
  *	walk --failed, not_entered--> lists under the worker's lock --> follower
+ *	walk --holds_gone, retry--> polling --> follower
  */
 #include "view/follow/follower.h"
 
@@ -33,6 +36,7 @@
 #include "view/follow/backoff.h"
 #include "view/follow/event_set.h"
 #include "view/follow/lanes.h"
+#include "view/follow/polling.h"
 #include "view/follow/rechecks.h"
 #include "view/follow/source_state.h"
 #include "view/follow/ticket_worker.h"
@@ -64,15 +68,17 @@ struct follower {
 	struct watch *watch; /* NULL: all sources are polled */
 	struct source_state *sources; /* one for each source */
 	struct recheck_inbox inbox;
+	struct polling polling; /* has a lock of its own */
 	/* fields used only by the follower thread, and by the main thread before it */
 	struct event_set dirty; /* names to recheck */
 	enum rename_trust trust; /* in the renames of the next round of rechecks */
 	struct event_set earlier; /* events of the last round of rechecks */
-	/* monotonic times of the last walk of polled sources, walk of all sources, and tick */
+	/* monotonic times of the beginning of the last poll, walk of all sources, and tick */
 	uint64_t polled_ns, rescanned_ns, ticked_ns;
 	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
+	uint64_t poll_began_ns; /* monotonic time at which the poll in progress began */
 	uint64_t next_tick_ns; /* latest start of the next round */
-	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
+	uint64_t resume_ns; /* until then no events are taken, unless a ticket waits */
 	bool purge; /* files have possibly lost their last name */
 	bool purge_due; /* as soon as that is possible, the index forgets these files */
 	/* a name was removed from the index since the walks of sources without events began, and
@@ -105,7 +111,9 @@ static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 		watch_renumber(follower->watch, source, known, dir);
 	/* after any other error, the directory cannot be read or was removed, and needs no watch */
 	if (r == WATCH_FULL || r == -ENOMEM)
-		atomic_fetch_add(&states->unwatched, 1);
+		atomic_fetch_add(states->is_polled_now ? &states->unwatched_last
+						       : &states->unwatched,
+				 1);
 }
 
 static uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
@@ -123,7 +131,9 @@ static void retry(void *context, const struct recheck *recheck)
 {
 	struct follower *follower = context;
 
-	recheck_inbox_add(&follower->inbox, recheck, true);
+	if (recheck->scope != RECHECK_POLL ||
+	    !polling_note_misplaced(&follower->polling, recheck->dir))
+		recheck_inbox_add(&follower->inbox, recheck, true);
 }
 
 static void add_recheck(void *context, const struct recheck *recheck)
@@ -143,6 +153,13 @@ static void needs_walk(void *context, uint32_t source, enum walk_cause cause)
 	    watch_reports_links(follower->watch, source))
 		return;
 	source_states_require_walk(follower->sources, follower->ingest.sources, source);
+}
+
+static bool holds_gone(void *context, uint64_t dir, uint64_t child)
+{
+	struct follower *follower = context;
+
+	return polling_holds(&follower->polling, dir, child);
 }
 
 /* Notes a mount point. If memory runs out, the next walk notes it again. */
@@ -170,7 +187,7 @@ static bool may_miscount_names(void *context)
 	struct follower *follower = context;
 
 	return sources_may_overlap(follower->ingest.sources) ||
-	       recheck_inbox_has_failed(&follower->inbox) ||
+	       recheck_inbox_has_failed(&follower->inbox) || polling_has_held(&follower->polling) ||
 	       (follower->watch && watch_has_removed(follower->watch));
 }
 
@@ -216,6 +233,7 @@ static struct ingest_hooks hooks_of(struct follower *follower)
 				     .retry = retry,
 				     .add_recheck = add_recheck,
 				     .needs_walk = needs_walk,
+				     .holds_gone = holds_gone,
 				     .not_entered = not_entered,
 				     .trust = trust,
 				     .may_miscount_names = may_miscount_names,
@@ -261,12 +279,13 @@ static bool names_are_quiet(const struct follower *follower)
 }
 
 /* If a purge is due, deletes the files without a name from the index. Must be called after events
- * were taken and before they are applied. Does nothing if such a file possibly still exists, unless
- * the index has very many of them. Returns 0 or -errno. */
+ * were taken and before they are applied. Does nothing if such a file possibly still exists, or if
+ * the rest of a poll can find it, unless the index has very many of them. Returns 0 or -errno. */
 static int purge_if_due(struct follower *follower)
 {
 	struct catalog *catalog = follower->ingest.catalog;
-	bool purges = follower->purge_due && names_are_quiet(follower);
+	bool purges = follower->purge_due && names_are_quiet(follower) &&
+		      !polling_is_under_way(&follower->polling);
 	int r = 0;
 
 	if (follower->purge_due && !purges)
@@ -364,7 +383,9 @@ static int walk_trees(struct follower *follower, const struct recheck_plan *plan
 	bool moved = false;
 	int r = 0;
 
-	follower->ingest.moves_since_ns = clock_file_ns();
+	/* a name can be moved past a portion of a poll and past these walks */
+	follower->ingest.start =
+		follower->polling.active ? follower->polling.start : walk_start_now();
 	for (size_t i = 0; r == 0 && i < plan->tree_count; i++) {
 		bool lost = atomic_load(&follower->lost_names);
 		struct source *source;
@@ -383,9 +404,10 @@ static int walk_trees(struct follower *follower, const struct recheck_plan *plan
 		if (follower->moved_ns < follower->ingest.result.moved_ns)
 			follower->moved_ns = follower->ingest.result.moved_ns;
 	}
-	follower->ingest.moves_since_ns = 0;
+	follower->ingest.start = (struct walk_start){0};
 	if (moved)
 		source_states_note_moved(follower->sources, sources);
+	follower->polling.moved |= moved;
 	return r;
 }
 
@@ -472,6 +494,7 @@ static int note_source(struct follower *follower, size_t source)
 	atomic_store(&follower->sources[source].unwatched, 0);
 	atomic_store(&follower->sources[source].needs_walk, false);
 	follower->sources[source].is_walked = true;
+	follower->sources[source].is_polled_now = false;
 	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
 }
 
@@ -716,19 +739,79 @@ static int note_sources_if(struct follower *follower, bool (*wanted)(struct sour
 	return r;
 }
 
-/* Requests walks of sources that are not wholly watched, and rechecks of mount points. The recheck
- * of a mount point notes it again. */
-static int note_unwatched(struct follower *follower)
+static struct polled polled_by(struct follower *follower)
 {
-	int r = note_sources_if(follower, source_state_is_walked);
+	return (struct polled){&follower->ingest, follower->sources, follower->watch,
+			       &follower->inbox};
+}
 
+/* Begins a poll of sources that are not wholly watched, and requests rechecks of mount points. The
+ * recheck of a mount point notes it again. */
+static int begin_poll(struct follower *follower, bool trusts_signatures)
+{
+	const struct polled polled = polled_by(follower);
+	int r;
+
+	polling_begin(&follower->polling, &polled);
+	follower->polling.trusts_signatures = trusts_signatures;
+	follower->poll_began_ns = clock_monotonic_ns();
 	atomic_store(&follower->lost_names, false);
 	follower->moved_ns = 0;
-	if (r < 0)
-		return r;
 	pthread_mutex_lock(&follower->worker.lock);
 	r = event_set_merge(&follower->dirty, &follower->not_entered);
 	pthread_mutex_unlock(&follower->worker.lock);
+	return r;
+}
+
+/* Returns how long no walk for missed changes begins after one that began at this time. */
+static uint64_t pause_after(uint64_t began_ns)
+{
+	uint64_t pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
+
+	return pause_ns < NEEDED_WALK_MS_MIN * MS_NS ? NEEDED_WALK_MS_MIN * MS_NS : pause_ns;
+}
+
+/* Rechecks a portion of the poll in progress. After -ESTALE and -ELOOP, requests walks of all
+ * sources instead. */
+static int continue_poll(struct follower *follower)
+{
+	const struct polled polled = polled_by(follower);
+	struct polling *polling = &follower->polling;
+	bool lost = atomic_load(&follower->lost_names);
+	int r;
+
+	check_roots(follower);
+	/* a source that is back, or is another directory, is walked whole */
+	r = note_sources(follower, follower->dirty.overflowed);
+	if (r == 0)
+		r = polling_continue(polling, &polled);
+	/* elsewhere, times of folders prove less: servers have clocks of their own */
+	if (!polling->of_other_host)
+		atomic_store(&follower->lost_names, lost);
+	if (follower->moved_ns < polling->moved_ns)
+		follower->moved_ns = polling->moved_ns;
+	follower->purge = true;
+	if (r == 0 && !polling->active && polling->for_moved)
+		follower->next_walk_ns =
+			clock_monotonic_ns() + pause_after(follower->poll_began_ns);
+	if (r != -ESTALE && r != -ELOOP)
+		return r;
+	log_debug("cannot apply moves: %s; walking all sources", error_text(r));
+	polling->active = false;
+	return note_all_sources(follower);
+}
+
+/* For a ticket: polls from the beginning to the end, as a poll in progress has passed directories
+ * that changed since. */
+static int poll_now(struct follower *follower, bool trusts_signatures)
+{
+	int r = begin_poll(follower, trusts_signatures);
+
+	while (r == 0 && follower->polling.active && !stop_requested()) {
+		r = continue_poll(follower);
+		if (r == 0)
+			r = catch_up(follower);
+	}
 	return r;
 }
 
@@ -747,7 +830,7 @@ static int note_due(struct follower *follower, bool awaited)
 {
 	const struct follower_settings *settings = &follower->settings;
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
-	bool rescan, poll, all = false;
+	bool rescan, all = false;
 	int r = 0;
 
 	follower->purge_due |= tick && follower->purge;
@@ -756,12 +839,12 @@ static int note_due(struct follower *follower, bool awaited)
 	rescan = is_due(&follower->rescanned_ns, settings->rescan_ms);
 	if (r == 0 && (all || rescan))
 		r = note_all_sources(follower);
-	poll = settings->mode != FOLLOW_NONE && is_due(&follower->polled_ns, settings->interval_ms);
-	if (r == 0 && (awaited || poll))
-		r = note_unwatched(follower);
+	follower->ingest.trusts_signatures = false;
+	if (r < 0 || awaited || all || rescan || settings->mode == FOLLOW_NONE ||
+	    follower->polling.active || !is_due(&follower->polled_ns, settings->interval_ms))
+		return r;
 	/* A walk that reads all contents again would have no end if one followed the other. */
-	follower->ingest.trusts_signatures = poll && !awaited && !rescan;
-	return r;
+	return begin_poll(follower, true);
 }
 
 static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
@@ -769,6 +852,8 @@ static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 	const struct follower *follower = context;
 
 	*until_ns = follower->woken ? follower->resume_ns : follower->next_tick_ns;
+	if (follower->polling.active)
+		*until_ns = now_ns;
 	return *until_ns <= now_ns;
 }
 
@@ -786,28 +871,42 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
+/* Polls for names that were possibly moved past earlier walks. Without a ticket, only begins a poll
+ * unless one is in progress. Sets *polled if a poll has ended. Returns 0 or -errno. */
+static int search_moved(struct follower *follower, bool awaited, bool *polled)
+{
+	int r;
+
+	if (awaited) {
+		/* else a change before the poll has the time at which the poll begins */
+		stop_or_await_file_time(follower->moved_ns);
+		*polled = true;
+		return poll_now(follower, true);
+	}
+	if (follower->settings.mode == FOLLOW_NONE || follower->polling.active ||
+	    follower->moved_ns > clock_file_ns())
+		return 0;
+	r = begin_poll(follower, true);
+	follower->polling.for_moved = true;
+	return r;
+}
+
 /* Walks sources with changes that events did not report in full, and those past whose walk names
  * were possibly moved. The caller must first process all events, as a walk detects no moves. */
 static int walk_for_missed(struct follower *follower, bool awaited)
 {
-	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
+	uint64_t began_ns = clock_monotonic_ns();
 	int r = note_sources_if(follower, source_state_needs_walk);
-	bool needed = follower->dirty.count > 0;
+	bool walks = follower->dirty.count > 0;
 
-	if (r == 0 && source_states_lack_moved(follower->ingest.sources) &&
-	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
-		/* else a change before the walk has the time at which the walk begins */
-		stop_or_await_file_time(follower->moved_ns);
-		r = note_unwatched(follower);
+	if (r == 0 && walks) {
+		follower->ingest.trusts_signatures = false;
+		r = catch_up(follower);
 	}
-	if (r < 0 || follower->dirty.count == 0)
-		return r;
-	follower->ingest.trusts_signatures = !needed;
-	r = catch_up(follower);
-	pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
-	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)
-		pause_ns = NEEDED_WALK_MS_MIN * MS_NS;
-	follower->next_walk_ns = clock_monotonic_ns() + pause_ns;
+	if (r == 0 && source_states_lack_moved(follower->ingest.sources))
+		r = search_moved(follower, awaited, &walks);
+	if (walks)
+		follower->next_walk_ns = clock_monotonic_ns() + pause_after(began_ns);
 	return r;
 }
 
@@ -839,14 +938,16 @@ static int recheck_once_more(struct follower *follower)
 	return catch_up(follower);
 }
 
-/* Does one round of work. awaited: a ticket waits, so the round includes walks for changes that
- * events do not report in full */
-static int follow_once(struct follower *follower, bool awaited)
+/* Takes events and does what is due. awaited: a ticket waits, so the round includes walks for
+ * changes that events do not report in full */
+static int follow_events(struct follower *follower, bool awaited)
 {
 	int r = note_due(follower, awaited);
 
 	if (r == 0)
 		r = catch_up(follower);
+	if (r == 0 && awaited)
+		r = poll_now(follower, false);
 	if (r == 0 && awaited)
 		r = walk_for_ticket(follower);
 	else if (r == 0 && clock_monotonic_ns() >= follower->next_walk_ns)
@@ -860,20 +961,37 @@ static int follow_once(struct follower *follower, bool awaited)
 	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);
 }
 
+/* Does one round of work. */
+static int follow_once(struct follower *follower, bool awaited)
+{
+	struct duty_cycle round = duty_cycle_begin(follower->ingest.catalog);
+	int r = 0;
+
+	if (awaited || !follower->polling.active || round.began_ns >= follower->resume_ns) {
+		r = follow_events(follower, awaited);
+		follower->resume_ns = duty_cycle_resume_ns(&round);
+	}
+	if (r < 0 || !follower->polling.active || stop_requested())
+		return r;
+	r = continue_poll(follower);
+	if (r == 0 && !follower->polling.active)
+		r = catch_up(follower); /* what the end of the poll requested */
+	if (r == 0 && !follower->polling.active)
+		note_applied(follower);
+	return r;
+}
+
 static void *follow(void *context)
 {
 	struct follower *follower = context;
 	struct catalog *catalog = follower->settings.indexing->catalog;
-	struct duty_cycle round;
 	uint64_t ticket;
 	int r = 0;
 
 	/* A corrupt index is rebuilt at the next start. Until then no name is rechecked and each
 	 * ticket is answered with EUCLEAN. */
 	while (wait_for_work(follower, &ticket)) {
-		round = duty_cycle_begin(catalog);
 		r = r == -EUCLEAN ? r : follow_once(follower, ticket != 0);
-		follower->resume_ns = duty_cycle_resume_ns(&round);
 		if (stop_requested())
 			break;
 		report_state(follower, -r);
@@ -938,6 +1056,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
 	ticket_worker_init(&made->worker);
 	recheck_inbox_init(&made->inbox);
+	polling_init(&made->polling);
 	made->ingest.sources = &indexing->sources;
 	r = source_states_new(&made->sources, &indexing->sources, settings->mode);
 	if (r == 0)
@@ -973,6 +1092,7 @@ void follower_free(struct follower *follower)
 	backoff_free(&follower->failing);
 	event_set_reset(&follower->not_entered);
 	recheck_inbox_deinit(&follower->inbox);
+	polling_deinit(&follower->polling);
 	free(follower->sources);
 	ticket_worker_deinit(&follower->worker);
 	free(follower);

@@ -32,7 +32,7 @@ struct follower_settings {
 	enum follower_mode mode;
 	/* Borrowed, from fanotify_groups_open() for this mode. follower_new() takes the groups. */
 	struct fanotify_groups *groups;
-	uint64_t interval_ms; /* between walks of sources that are not wholly watched */
+	uint64_t interval_ms; /* between polls of sources that are not wholly watched */
 	uint64_t rescan_ms; /* between walks of all sources; 0: never */
 	struct lanes *lanes; /* borrowed; the comparers of changed files */
 	/* Reports that all changes made before follower_barrier() returned this ticket are in the

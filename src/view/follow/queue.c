@@ -526,6 +526,11 @@ void queue_remove(struct queue *queue, uint64_t dir)
 		inotify_queue_remove(&queue->inotify, dir);
 }
 
+bool queue_has(struct queue *queue, uint64_t dir)
+{
+	return dir_table_has(directories_of(queue), dir);
+}
+
 void queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
 {
 	struct dir_table *directories = directories_of(queue);

@@ -4,7 +4,8 @@
 
 /* A queue of the kernel, and its events that were read but not yet taken. Not shared between
  * threads: watch.c holds its lock around each call while the drain thread runs. queue_add(),
- * queue_renumber(), queue_remove() and queue_note_unmounted() work like watch_add() and so on. */
+ * queue_renumber(), queue_remove(), queue_has() and queue_note_unmounted() work like watch_add()
+ * and so on. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,6 +84,7 @@ void queue_close_reserve(struct queue *queue);
 MUST_CHECK int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *buffer);
 void queue_renumber(struct queue *queue, uint64_t from, uint64_t to);
 void queue_remove(struct queue *queue, uint64_t dir);
+bool queue_has(struct queue *queue, uint64_t dir);
 void queue_note_unmounted(struct queue *queue);
 
 size_t queue_directories(const struct queue *queue);

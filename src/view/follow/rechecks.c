@@ -44,6 +44,7 @@ static int add_request(struct event_set *names, const struct recheck *recheck)
 	static const uint32_t events_of_scope[] = {
 		[RECHECK_NAMES] = 0,
 		[RECHECK_LISTING] = EVENT_LISTING,
+		[RECHECK_POLL] = EVENT_LISTING,
 		[RECHECK_TREE] = EVENT_TREE,
 	};
 	int r = event_set_add(names, recheck->dir, NULL, 0, events_of_scope[recheck->scope]);

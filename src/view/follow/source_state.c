@@ -164,7 +164,8 @@ int64_t source_states_note_walked(struct source_state *list, const struct source
 	int64_t earliest_s = now_s;
 
 	for (size_t i = 0; i < sources->count; i++) {
-		if (list[i].is_walked && !atomic_load(&sources->list[i].missing)) {
+		if (list[i].is_walked && !list[i].is_polled_now &&
+		    !atomic_load(&sources->list[i].missing)) {
 			list[i].is_walked = false;
 			list[i].walked_s = now_s;
 		}

@@ -30,6 +30,12 @@ struct source_state {
 	/* number of directories that could not be watched since the last walk began */
 	_Atomic uint64_t unwatched;
 	atomic_bool needs_walk; /* events did not report a change in full */
+	/* The source is in the poll in progress (polling.h). Set only while no walk runs. */
+	bool is_polled_now;
+	/* The directories that could not be watched since this poll began: in the last portion, and
+	 * before. At the end of the poll, this replaces unwatched. */
+	_Atomic uint64_t unwatched_last;
+	uint64_t unwatched_before;
 	/* used only by the follower: a walk of the source is requested or running; wall-clock time
 	 * of the end of the last one, in seconds */
 	bool is_walked;
@@ -82,8 +88,9 @@ void source_states_note_moved(struct source_state *list, const struct sources *s
 /* Returns whether a source that is not missing can lack names that were moved. */
 bool source_states_lack_moved(const struct sources *sources);
 
-/* Notes that the requested walks have ended, except of missing sources. Returns the wall-clock time
- * in seconds since which each source was walked, or 0 if one never was. */
+/* Notes that the requested walks have ended, except of missing sources and of those in a poll.
+ * Returns the wall-clock time in seconds since which each source was walked, or 0 if one never was.
+ */
 int64_t source_states_note_walked(struct source_state *list, const struct sources *sources,
 				  int64_t now_s);
 

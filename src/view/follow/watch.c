@@ -269,6 +269,17 @@ void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir)
 	pthread_mutex_unlock(&watch->lock);
 }
 
+bool watch_has(struct watch *watch, unsigned int queue, uint64_t dir)
+{
+	bool has;
+
+	assert(queue < watch->count);
+	pthread_mutex_lock(&watch->lock);
+	has = queue_has(&watch->queues[queue], dir);
+	pthread_mutex_unlock(&watch->lock);
+	return has;
+}
+
 void watch_note_unmounted(struct watch *watch, unsigned int queue)
 {
 	assert(queue < watch->count);

@@ -80,6 +80,9 @@ void watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint
  * the queue of the kernel only set has_unknown_dir. A deleted directory needs no call. */
 void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
 
+/* Returns whether a directory is watched under this number. */
+bool watch_has(struct watch *watch, unsigned int queue, uint64_t dir);
+
 /* Prepares a queue for a file system that was unmounted and can be mounted again, possibly in
  * another place: a queue with fanotify uses inotify from now on, because the mark ended with the
  * file system and a new one needs a right that the daemon gave up. If no inotify instance can be

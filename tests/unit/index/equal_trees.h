@@ -32,7 +32,7 @@ static inline void list_dirs(struct equal_trees *p, struct catalog_reader *reade
 	struct dir_record dir;
 
 	p->dir_count = 0;
-	assert_int_equal(catalog_scan_dirs(reader, &scan), 0);
+	assert_int_equal(catalog_scan_dirs(reader, 0, &scan), 0);
 	while (catalog_next_dir(scan, &dir) == 0) {
 		assert_true(p->dir_count < ARRAY_SIZE(p->dirs));
 		p->dirs[p->dir_count++] = (struct seen_dir){.id = dir.id};

@@ -37,7 +37,7 @@ static void list_dirs(struct case_state *p)
 
 	p->dir_count = 0;
 	p->dirs[p->dir_count++] = p->f->roots[0];
-	assert_int_equal(catalog_scan_dirs(reader, &scan), 0);
+	assert_int_equal(catalog_scan_dirs(reader, 0, &scan), 0);
 	while (catalog_next_dir(scan, &dir) == 0) {
 		if (dir.parent != 0 && p->dir_count < ARRAY_SIZE(p->dirs))
 			p->dirs[p->dir_count++] = dir.id;

@@ -42,6 +42,7 @@ struct case_state {
 	size_t known_count;
 	enum rename_trust trust; /* what the hook returns */
 	bool removed; /* the same */
+	bool holds; /* what the hook holds_gone() returns */
 	bool unreported; /* not what the hook reports_writes() returns */
 	struct name_events *named[NAMED_MAX]; /* freed at the end */
 	size_t named_count;
@@ -131,6 +132,15 @@ static inline void needs_walk(void *context, uint32_t source, enum walk_cause ca
 	(void)cause;
 }
 
+static inline bool holds_gone(void *context, uint64_t dir, uint64_t child)
+{
+	const struct case_state *p = context;
+
+	assert_true(dir > 0);
+	(void)child;
+	return p->holds;
+}
+
 static inline void failed(void *context, uint64_t dir)
 {
 	record(context, &(struct call){.kind = CALL_FAILED, .id = dir});
@@ -198,6 +208,7 @@ static inline int case_setup(void **state)
 	assert_int_equal(pthread_mutex_init(&p->lock, NULL), 0);
 	p->hooks = (struct ingest_hooks){.enter = enter,
 					 .not_entered = not_entered,
+					 .holds_gone = holds_gone,
 					 .identify = identify,
 					 .retry = retry,
 					 .add_recheck = add_recheck,

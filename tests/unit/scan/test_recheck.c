@@ -294,6 +294,35 @@ static void test_content_is_unknown_if_a_name_was_possibly_removed_since(void **
 	audit_index(p->t->index.catalog);
 }
 
+static void test_poll_adds_names_and_keeps_those_that_are_held(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t file;
+
+	write_text(p->t, "gone", "1");
+	make_dir(p->t, "dir");
+	write_text(p->t, "replaced", "1");
+	write_text(p->t, "other", "2");
+	follow(p);
+	file = id_of(p, "replaced");
+	remove_path(p, "gone", 0);
+	remove_path(p, "dir", AT_REMOVEDIR);
+	assert_int_equal(renameat(p->t->fd, "other", p->t->fd, "replaced"), 0);
+	write_text(p->t, "new", "1");
+	p->holds = true;
+	recheck_dir(p, root_of(p), RECHECK_POLL);
+	assert_true(id_of(p, "new") != 0);
+	assert_true(id_of(p, "gone") != 0);
+	assert_true(id_of(p, "dir") != 0);
+	assert_int_equal(id_of(p, "replaced"), file);
+	p->holds = false;
+	recheck_dir(p, root_of(p), RECHECK_POLL);
+	assert_int_equal(id_of(p, "gone"), 0);
+	assert_int_equal(id_of(p, "dir"), 0);
+	assert_true(id_of(p, "replaced") != file);
+	audit_index(p->t->index.catalog);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +330,7 @@ int main(void)
 		CASE(test_only_the_given_names_are_rechecked),
 		CASE(test_new_directory_is_walked),
 		CASE(test_listing_updates_all_names_and_walks_only_new_directories),
+		CASE(test_poll_adds_names_and_keeps_those_that_are_held),
 		CASE(test_tree_recheck_walks_one_directory),
 		CASE(test_directory_that_is_not_in_the_index_is_skipped),
 		CASE(test_removed_file_keeps_its_content_until_the_purge),

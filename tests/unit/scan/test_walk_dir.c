@@ -59,14 +59,14 @@ static void test_moves_are_possible_if_the_clock_was_set_back(void **state)
 	struct walk_moves moves;
 
 	(void)state;
-	walk_moves_begin(&moves, 0);
+	walk_moves_begin(&moves, &(struct walk_start){0});
 	walk_moves_report(&moves, &result);
 	assert_false(result.moved);
-	moves.wall_ns += SECOND_NS; /* so now it is a second behind */
+	moves.start.wall_ns += SECOND_NS; /* so now it is a second behind */
 	walk_moves_report(&moves, &result);
 	assert_true(result.moved);
-	moves.began_ns -= 10000 * SECOND_NS; /* a long walk beside a slow clock */
-	moves.wall_ns -= 9996 * SECOND_NS;
+	moves.start.monotonic_ns -= 10000 * SECOND_NS; /* a long walk beside a slow clock */
+	moves.start.wall_ns -= 9996 * SECOND_NS;
 	walk_moves_report(&moves, &result);
 	assert_false(result.moved);
 }
