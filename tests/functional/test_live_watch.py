@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Back ends for watching, lost events, and changes without events."""
-import contextlib
 import json
 import os
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A poll walks folders without a watch in portions. Names move between them, sources come and go, and
-events and commands arrive in the middle of it."""
+"""A poll walks folders without a watch in portions. Names move between them, sources come and go,
+and events and commands arrive in the middle of it."""
 import contextlib
 import json
 import os
@@ -39,8 +39,8 @@ def polled(request, twinfs, tree, strace):
 
 @contextlib.contextmanager
 def polls_slowly(pid, sync, delay="10ms"):
-    """Yields a function that returns whether the poll for a barrier has not ended. Each folder takes
-    long during the block."""
+    """Yields a function that returns whether the poll for a barrier has not ended. Each folder
+    takes long during the block."""
     thread = threading.Thread(target=sync)
     with attached(pid, "-e", f"inject=getdents64:delay_enter={delay}"):
         thread.start()
