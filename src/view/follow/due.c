@@ -110,6 +110,32 @@ int due_find_sizes(struct due *due, struct catalog *catalog, struct ingest_range
 	return 0;
 }
 
+static bool has_number(const uint64_t *list, size_t count, uint64_t number)
+{
+	return count > 0 && bsearch(&number, list, count, sizeof(*list), numbers_by_value);
+}
+
+int due_finish(const struct due *due, struct backoff *backoff, const struct bytes *pending,
+	       struct due_times times)
+{
+	const uint64_t *list = (const void *)pending->data;
+	const uint64_t now = times.now_ns;
+	const uint64_t from = times.from_ns < now ? times.from_ns : now;
+	size_t count = pending->length / sizeof(*list);
+	int r = 0;
+
+	for (size_t i = 0; i < due->files.count; i++) {
+		if (!backoff_waits(backoff, due->files.list[i], from) &&
+		    !has_number(list, count, due->files.list[i]))
+			backoff_done(backoff, due->files.list[i], now);
+	}
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!backoff_waits(backoff, list[i], from))
+			r = backoff_busy(backoff, list[i], now);
+	}
+	return r;
+}
+
 void due_free(struct due *due)
 {
 	free(due->files.list);

@@ -38,7 +38,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/sort.h"
 #include "base/stop.h"
 #include "index/commit_delta.h"
 #include "index/query.h"
@@ -285,29 +284,6 @@ static int finish_failed(struct lane *lane, const struct due *due, const struct 
 	return 0;
 }
 
-/* Makes pending files wait again, and ends the wait of the other due files. If a file changed
- * during the comparison, it waits already, and its due time stays. The caller holds the lock.
- * Returns 0 or -ENOMEM. */
-static int finish_compared(struct lane *lane, const struct due *due, const struct bytes *pending)
-{
-	const uint64_t *list = (const void *)pending->data;
-	size_t count = pending->length / sizeof(*list);
-	uint64_t now = clock_monotonic_ns();
-	int r = 0;
-
-	for (size_t i = 0; i < due->files.count; i++) {
-		if (!backoff_waits(&lane->backoff, due->files.list[i], now) &&
-		    !(count > 0 &&
-		      bsearch(&due->files.list[i], list, count, sizeof(*list), numbers_by_value)))
-			backoff_done(&lane->backoff, due->files.list[i], now);
-	}
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (!backoff_waits(&lane->backoff, list[i], now))
-			r = backoff_busy(&lane->backoff, list[i], now);
-	}
-	return r;
-}
-
 /* ---- comparing ---------------------------------------------------------------------- */
 
 static bool waits(void *context, uint64_t file)
@@ -435,7 +411,8 @@ static int compare_due(struct lane *lane, bool all, bool *nothing)
 		return r;
 	lane->left = rare;
 	pthread_mutex_lock(&lane->worker.lock);
-	r = finish_compared(lane, &due, &pending.waiting);
+	r = due_finish(&due, &lane->backoff, &pending.waiting,
+		       (struct due_times){all ? UINT64_MAX : lane->due_ns, clock_monotonic_ns()});
 	if (r == 0)
 		r = finish_failed(lane, &due, &pending.failed);
 	pthread_mutex_unlock(&lane->worker.lock);

@@ -131,6 +131,62 @@ static void test_files_without_a_size_are_never_alone(void **state)
 	assert_int_equal(p->due.files.count, 1);
 }
 
+/* ---- the end of a comparison --------------------------------------------------------- */
+
+#define MS ((uint64_t)1000000)
+#define START ((uint64_t)1 << 50)
+#define FROM (START + DEBOUNCE_CLOSED_MS * MS) /* the comparison begins */
+#define NOW (FROM + 2000 * MS) /* and ends */
+
+static uint64_t ids[] = {1, 2, 3};
+
+/* Ends a comparison of the first due_count of the ids, of which pending_count are still unread. */
+static void finish(struct backoff *backoff, size_t due_count, size_t pending_count, uint64_t from)
+{
+	const struct due due = {.files = {.list = ids, .count = due_count}};
+	const struct bytes pending = {.data = (void *)ids, .length = pending_count * sizeof(*ids)};
+
+	assert_int_equal(due_finish(&due, backoff, &pending, (struct due_times){from, NOW}), 0);
+}
+
+static void test_file_that_became_due_during_a_comparison_stays_due(void **state)
+{
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+
+	(void)state;
+	assert_int_equal(backoff_changed(&backoff, 1, true, START), 0);
+	assert_int_equal(backoff_changed(&backoff, 2, true, START + MS), 0);
+	finish(&backoff, 1, 2, FROM);
+	/* the first is open for writing; the comparison left the second out */
+	assert_true(backoff_waits(&backoff, 1, NOW));
+	assert_true(backoff_is_due(&backoff, 2, NOW));
+}
+
+static void test_file_that_changed_its_size_during_a_comparison_stays_due(void **state)
+{
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+
+	(void)state;
+	assert_int_equal(backoff_changed(&backoff, 1, true, START), 0);
+	assert_int_equal(backoff_changed(&backoff, 1, true, FROM + MS), 0);
+	finish(&backoff, 1, 0, FROM);
+	assert_true(backoff_is_due(&backoff, 1, NOW));
+}
+
+static void test_all_files_of_a_barrier_are_done_or_wait_longer(void **state)
+{
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+
+	(void)state;
+	assert_int_equal(backoff_changed(&backoff, 1, true, START + MS), 0);
+	assert_int_equal(backoff_changed(&backoff, 2, true, START + MS), 0);
+	assert_int_equal(backoff_changed(&backoff, 3, true, NOW - MS), 0);
+	finish(&backoff, 2, 1, UINT64_MAX);
+	assert_true(backoff_waits(&backoff, 1, NOW));
+	assert_int_equal(backoff.count, 2);
+	assert_true(backoff_waits(&backoff, 3, NOW));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +198,9 @@ int main(void)
 						case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_files_without_a_size_are_never_alone,
 						case_setup, case_teardown),
+		cmocka_unit_test(test_file_that_became_due_during_a_comparison_stays_due),
+		cmocka_unit_test(test_file_that_changed_its_size_during_a_comparison_stays_due),
+		cmocka_unit_test(test_all_files_of_a_barrier_are_done_or_wait_longer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
