@@ -38,7 +38,9 @@
 #define BACKOFF_ALL UINT64_C(0)
 
 struct backoff {
-	struct backoff_file *table; /* uthash, by file id */
+	struct backoff_slot *table; /* open addressing, by file id; NULL: no files */
+	size_t files; /* in the table */
+	size_t slots; /* of the table: a power of 2, at least twice as many as files */
 	struct backoff_file **heap; /* binary heap of waiting files: the first is due first */
 	size_t count; /* waiting files */
 	size_t capacity; /* of heap */

@@ -344,6 +344,32 @@ static void test_frequent_queries_are_cheap_while_many_files_wait(void **state)
 	}
 }
 
+/* Every third file waits, and the wait of the others ends. */
+static void test_sweep_keeps_the_files_that_wait(void **state)
+{
+	static const uint64_t strides[] = {1, 8, 4096, UINT64_C(1) << 40};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	const uint64_t later = START + 100 * MS * BACKOFF_MAX_MS;
+
+	(void)state;
+	for (size_t s = 0; s < ARRAY_SIZE(strides); s++) {
+		for (uint64_t i = 0; i < 3000; i++) {
+			change(&backoff, i * strides[s], true, START);
+			if (i % 3)
+				backoff_done(&backoff, i * strides[s], START);
+		}
+		assert_int_equal(backoff.files, 3000);
+		backoff_sweep(&backoff, START);
+		assert_int_equal(backoff.files, 3000);
+		backoff_sweep(&backoff, later);
+		assert_int_equal(backoff.files, 1000);
+		for (uint64_t i = 0; i < 3000; i++)
+			assert_int_equal(backoff_is_due(&backoff, i * strides[s], later),
+					 i % 3 == 0);
+		backoff_free(&backoff);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_due_files_are_appended),
 		cmocka_unit_test(test_many_files_are_due_as_in_the_model),
 		cmocka_unit_test(test_frequent_queries_are_cheap_while_many_files_wait),
+		cmocka_unit_test(test_sweep_keeps_the_files_that_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
