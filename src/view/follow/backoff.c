@@ -18,6 +18,7 @@ struct backoff_file {
 	uint64_t due_ns; /* due time while the file waits, else the time when its wait ended */
 	size_t place; /* in the heap */
 	bool waits;
+	bool taken; /* by backoff_take() */
 	bool closed; /* the last change was that of a closed file */
 	bool tried; /* and an attempt to compare the file failed since */
 	unsigned char doublings; /* of the debounce delay, if the file changed repeatedly */
@@ -100,6 +101,7 @@ static int wait_until(struct backoff *backoff, struct backoff_file *file, uint64
 		file->waits = true;
 		heap_put(backoff, backoff->count++, file);
 	}
+	file->taken = false;
 	file->due_ns = due_ns;
 	heap_rise(backoff, file);
 	heap_sink(backoff, file);
@@ -239,10 +241,11 @@ void backoff_done(struct backoff *backoff, uint64_t id, uint64_t now_ns)
 {
 	struct backoff_file *file = find(backoff, id);
 
-	if (!file || !file->waits)
+	if (!file || (!file->waits && !file->taken))
 		return;
-	heap_remove(backoff, file);
-	file->waits = false;
+	if (file->waits)
+		heap_remove(backoff, file);
+	file->waits = file->taken = false;
 	file->tried = false;
 	file->busy = 0;
 	file->due_ns = now_ns;
@@ -255,11 +258,11 @@ bool backoff_waits(const struct backoff *backoff, uint64_t id, uint64_t now_ns)
 	return file && file->waits && file->due_ns > now_ns;
 }
 
-bool backoff_is_due(const struct backoff *backoff, uint64_t id, uint64_t now_ns)
+bool backoff_is_taken(const struct backoff *backoff, uint64_t id)
 {
 	const struct backoff_file *file = find(backoff, id);
 
-	return file && file->waits && file->due_ns <= now_ns;
+	return file && file->taken;
 }
 
 /* Collects the heap places of all due files. The first file of the heap must be due. Visits only
@@ -285,20 +288,37 @@ static int collect_due(const struct backoff *backoff, uint64_t now_ns, size_t **
 	return 0;
 }
 
-int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all, struct due_files *files)
+int backoff_due(const struct backoff *backoff, uint64_t now_ns, struct due_files *files)
 {
 	AUTO_FREE size_t *places = NULL;
 	size_t due;
 	int r;
 
-	if (backoff->count == 0 || (!all && backoff->heap[0]->due_ns > now_ns))
+	if (backoff->count == 0 || backoff->heap[0]->due_ns > now_ns)
 		return 0;
-	r = collect_due(backoff, all ? UINT64_MAX : now_ns, &places, &due);
+	r = collect_due(backoff, now_ns, &places, &due);
 	if (r == 0)
 		r = array_reserve(&files->list, &files->capacity, files->count + due,
 				  sizeof(*files->list));
 	for (size_t i = 0; r == 0 && i < due; i++)
 		files->list[files->count++] = backoff->heap[places[i]]->file;
+	return r;
+}
+
+int backoff_take(struct backoff *backoff, uint64_t now_ns, bool all, struct due_files *files)
+{
+	size_t first = files->count;
+	struct backoff_file *file;
+	int r = backoff_due(backoff, all ? UINT64_MAX : now_ns, files);
+
+	for (size_t i = first; r == 0 && i < files->count; i++) {
+		file = find(backoff, files->list[i]);
+		if (!file)
+			continue; /* impossible, as it was in the heap */
+		heap_remove(backoff, file);
+		file->waits = false;
+		file->taken = true;
+	}
 	return r;
 }
 
@@ -309,7 +329,7 @@ uint64_t backoff_next_ns(const struct backoff *backoff)
 
 static bool is_forgotten(const struct backoff_file *file, uint64_t now_ns)
 {
-	return !file->waits && now_ns >= file->due_ns && is_quiet(file, now_ns);
+	return !file->waits && !file->taken && now_ns >= file->due_ns && is_quiet(file, now_ns);
 }
 
 void backoff_sweep(struct backoff *backoff, uint64_t now_ns)

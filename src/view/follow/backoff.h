@@ -54,7 +54,7 @@ struct backoff {
 MUST_CHECK int backoff_changed(struct backoff *backoff, uint64_t file, bool closed,
 			       uint64_t now_ns);
 
-/* Makes a due file wait again, because a program has the file open for writing or the file changed
+/* Makes a file that was due wait again, because a program has it open for writing or it changed
  * while it was read. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_busy(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
@@ -70,8 +70,9 @@ void backoff_done(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 /* Returns whether the file waits for a time in the future, so that it must not be read yet. */
 bool backoff_waits(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Returns whether the file waits and its due time has been reached. */
-bool backoff_is_due(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
+/* Returns whether backoff_take() returned the file, and it neither changed since nor was passed to
+ * backoff_busy(), backoff_failed() or backoff_done(). */
+bool backoff_is_taken(const struct backoff *backoff, uint64_t file);
 
 /* Ids of files; the owner frees the list with free(3). */
 struct due_files {
@@ -79,10 +80,15 @@ struct due_files {
 	size_t count, capacity;
 };
 
-/* Appends the ids of all files that are due or, if all is set, of all files that wait. The files
- * keep waiting until backoff_done() or backoff_busy(). Returns 0 or -ENOMEM. */
-MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all,
-			   struct due_files *files);
+/* Appends the ids of all files that are due. The files keep waiting until backoff_done() or
+ * backoff_busy(). Returns 0 or -ENOMEM. */
+MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, struct due_files *files);
+
+/* Appends the ids of all files that are due or, if all is set, of all files that wait, and ends
+ * their wait: a file that waits later has changed since. backoff_done(), backoff_busy() or
+ * backoff_failed() must follow for each. Returns 0, or -ENOMEM: then all of them keep waiting. */
+MUST_CHECK int backoff_take(struct backoff *backoff, uint64_t now_ns, bool all,
+			    struct due_files *files);
 
 /* Returns the earliest due time, or UINT64_MAX if no file waits. */
 uint64_t backoff_next_ns(const struct backoff *backoff);

@@ -330,7 +330,7 @@ static int note_failed(struct follower *follower, bool *all)
 	int r;
 
 	pthread_mutex_lock(&follower->worker.lock);
-	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs);
+	r = backoff_due(&follower->failing, clock_monotonic_ns(), &dirs);
 	backoff_sweep(&follower->failing, clock_monotonic_ns());
 	pthread_mutex_unlock(&follower->worker.lock);
 	if (r == 0 && dirs.count > 0)
