@@ -322,6 +322,13 @@ int backoff_take(struct backoff *backoff, uint64_t now_ns, bool all, struct due_
 	return r;
 }
 
+int backoff_return(struct backoff *backoff, uint64_t id)
+{
+	struct backoff_file *file = find(backoff, id);
+
+	return file && file->taken ? wait_until(backoff, file, file->due_ns) : 0;
+}
+
 uint64_t backoff_next_ns(const struct backoff *backoff)
 {
 	return backoff->count > 0 ? backoff->heap[0]->due_ns : UINT64_MAX;

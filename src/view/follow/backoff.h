@@ -85,10 +85,14 @@ struct due_files {
 MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, struct due_files *files);
 
 /* Appends the ids of all files that are due or, if all is set, of all files that wait, and ends
- * their wait: a file that waits later has changed since. backoff_done(), backoff_busy() or
- * backoff_failed() must follow for each. Returns 0, or -ENOMEM: then all of them keep waiting. */
+ * their wait: a file that waits later has changed since. backoff_done(), backoff_busy(),
+ * backoff_failed() or backoff_return() must follow for each. Returns 0, or -ENOMEM: then all of
+ * them keep waiting. */
 MUST_CHECK int backoff_take(struct backoff *backoff, uint64_t now_ns, bool all,
 			    struct due_files *files);
+
+/* Makes a file wait as before backoff_take(), unless it changed since. Returns 0 or -ENOMEM. */
+MUST_CHECK int backoff_return(struct backoff *backoff, uint64_t file);
 
 /* Returns the earliest due time, or UINT64_MAX if no file waits. */
 uint64_t backoff_next_ns(const struct backoff *backoff);

@@ -95,6 +95,17 @@ static void remove_size(struct due *due, struct due_size *size)
 	free(size);
 }
 
+int due_return(const struct due *due, struct backoff *backoff)
+{
+	int r = 0;
+
+	for (const struct due_size *size = due->sizes; size; size = size->hh.next) {
+		for (size_t i = 0; r == 0 && i < size->files.count; i++)
+			r = backoff_return(backoff, size->files.list[i]);
+	}
+	return r;
+}
+
 void due_free(struct due *due)
 {
 	struct due_size *size, *next;

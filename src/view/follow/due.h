@@ -29,6 +29,9 @@ struct due {
 MUST_CHECK int due_add(struct due *due, struct catalog *catalog, struct ingest_range range,
 		       const struct due_files *files);
 
+/* Makes all files that were taken from this backoff wait there again. Returns 0 or -ENOMEM. */
+MUST_CHECK int due_return(const struct due *due, struct backoff *backoff);
+
 void due_free(struct due *due);
 
 /* ---- parts --------------------------------------------------------------------------- */

@@ -459,7 +459,7 @@ static void schedule(struct lane *lane, enum due_choice choice, const struct dut
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (choice == DUE_ALL)
+	if (choice == DUE_ALL || (choice == DUE_SOME && !lane->parts.catalog))
 		lane->parts = *part;
 	lane->rare_ns = choice == DUE_SOME ? now : duty_cycle_resume_ns(part);
 	if (choice == DUE_RARE)
@@ -472,6 +472,18 @@ static void schedule(struct lane *lane, enum due_choice choice, const struct dut
 	lane->parts.catalog = NULL;
 }
 
+/* Ends the round after a failure. Its files are in the next one: otherwise those that change again
+ * and again would be in this one as often. */
+static void abandon_round(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	if (due_return(&lane->due, &lane->backoff) < 0 ||
+	    due_return(&lane->due, &lane->failing) < 0)
+		atomic_store(&lane->forgot, true);
+	pthread_mutex_unlock(&lane->worker.lock);
+	due_free(&lane->due);
+}
+
 /* Compares a part of the due files; all: as in take_due(), and the part is the whole. Sets *nothing
  * to whether no file may be compared now. Returns 0 or -errno. */
 static int compare_due(struct lane *lane, bool all, bool *nothing)
@@ -481,19 +493,20 @@ static int compare_due(struct lane *lane, bool all, bool *nothing)
 	enum due_choice choice = DUE_SOME;
 	int r = note_forgotten(lane);
 
-	if (!lane->parts.catalog)
-		lane->parts = cycle;
 	if (r == 0)
 		r = take_due(lane, all);
 	if (r == 0)
 		r = choose_part(lane, all, &choice, &part);
 	*nothing = part.files.count == 0;
 	lane->rare_ns = cycle.began_ns + DUTY_CYCLE_PAUSE_MS_MIN * MS_NS;
-	if (r < 0 || *nothing)
+	if (r == 0 && *nothing)
+		return 0;
+	if (r == 0)
+		r = compare_part(lane, all, &part);
+	if (r < 0) {
+		abandon_round(lane);
 		return r;
-	r = compare_part(lane, all, &part);
-	if (r < 0)
-		return r;
+	}
 	due_remove(&lane->due, &part);
 	lane->retries = false;
 	adapt_parts(lane, &part, &cycle);

@@ -225,6 +225,30 @@ static void test_all_files_of_a_barrier_are_done_or_wait_longer(void **state)
 	assert_true(backoff_waits(&backoff, 3, NOW));
 }
 
+static void test_files_of_a_failed_round_wait_again_where_they_waited(void **state)
+{
+	struct case_state *p = *state;
+	struct backoff changed CLEANUP(backoff_free) = {0}, failing CLEANUP(backoff_free) = {0};
+	struct due_files files = {0};
+
+	assert_int_equal(backoff_changed(&changed, p->files[0], true, START), 0);
+	assert_int_equal(backoff_changed(&changed, p->files[1], true, START), 0);
+	assert_int_equal(backoff_failed(&failing, p->files[MANY], START), 0);
+	assert_int_equal(backoff_take(&changed, NOW, false, &files), 0);
+	assert_int_equal(backoff_take(&failing, NOW, false, &files), 0);
+	assert_int_equal(due_add(&p->due, p->f->catalog, (struct ingest_range){.from = 10}, &files),
+			 0);
+	assert_int_equal(backoff_changed(&changed, p->files[1], true, NOW), 0);
+	assert_int_equal(due_return(&p->due, &changed), 0);
+	assert_int_equal(due_return(&p->due, &failing), 0);
+	assert_int_equal(backoff_next_ns(&changed), FROM);
+	assert_true(backoff_waits(&changed, p->files[1], NOW));
+	assert_int_equal(changed.count, 2);
+	assert_int_equal(backoff_next_ns(&failing), START + DEBOUNCE_OPEN_MS * MS);
+	assert_int_equal(failing.count, 1);
+	free(files.list);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
@@ -235,6 +259,7 @@ int main(void)
 		CASE(test_all_files_are_taken_if_that_is_wanted),
 		CASE(test_parts_take_the_sizes_in_turn_until_none_is_left),
 		CASE(test_files_without_a_size_are_in_each_part),
+		CASE(test_files_of_a_failed_round_wait_again_where_they_waited),
 		cmocka_unit_test(test_file_that_became_due_during_a_comparison_stays_due),
 		cmocka_unit_test(test_file_that_changed_its_size_during_a_comparison_stays_due),
 		cmocka_unit_test(test_all_files_of_a_barrier_are_done_or_wait_longer),
