@@ -118,14 +118,19 @@ void due_free(struct due *due)
 
 /* ---- parts --------------------------------------------------------------------------- */
 
-static bool is_chosen(const struct due_size *size, enum due_choice choice)
+/* Returns the maximum number of files of a rare size. */
+static size_t rare_files(const struct due *due)
 {
-	return size->size != NO_SIZE && (choice != DUE_RARE || size->files.count <= DUE_RARE_FILES);
+	size_t sizes = HASH_COUNT(due->sizes);
+	size_t half = sizes > 0 ? due->files / sizes / 2 : 0;
+
+	return half > DUE_RARE_FILES ? half : DUE_RARE_FILES;
 }
 
 int due_choose(const struct due *due, enum due_choice choice, size_t files, struct due_part *part)
 {
 	struct due_size *size = find(due, NO_SIZE);
+	size_t rare = choice == DUE_RARE ? rare_files(due) : SIZE_MAX;
 	size_t most = choice == DUE_ALL ? due->files : files + (size ? size->files.count : 0);
 	int r;
 
@@ -134,7 +139,7 @@ int due_choose(const struct due *due, enum due_choice choice, size_t files, stru
 		return -ENOMEM;
 	r = size ? append(&part->files, size->files.list, size->files.count) : 0;
 	for (size = due->sizes; r == 0 && size && part->files.count < most; size = size->hh.next) {
-		if (!is_chosen(size, choice))
+		if (size->size == NO_SIZE || size->files.count > rare)
 			continue;
 		part->sizes[part->size_count++] = size->size;
 		r = append(&part->files, size->files.list, size->files.count);

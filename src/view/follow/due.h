@@ -15,7 +15,8 @@
 #include "scan/ingest.h"
 #include "view/follow/backoff.h"
 
-/* A size is rare if at most this many due files have it. */
+/* A size is rare if at most this many due files have it, or half as many as an average size: else a
+ * size that was rare would have to wait for all others once it is late. */
 #define DUE_RARE_FILES 16
 
 /* All zero at first. */

@@ -107,6 +107,18 @@ static void test_size_that_was_rare_is_not_if_more_files_of_it_are_due(void **st
 	choose(p, DUE_RARE, MANY, 0, all_sizes);
 }
 
+static void test_size_with_far_fewer_files_than_others_is_rare(void **state)
+{
+	struct case_state *p = *state;
+
+	for (int i = 0; i < 4; i++)
+		add(p, 0, MANY);
+	add(p, MANY, MANY - 1);
+	add(p, MANY, 1);
+	choose(p, DUE_RARE, MANY, 1, all_sizes + 1);
+	assert_int_equal(p->part.files.count, MANY);
+}
+
 static void test_all_files_are_taken_if_that_is_wanted(void **state)
 {
 	struct case_state *p = *state;
@@ -256,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_files_of_rare_sizes_are_taken_alone_from_many),
 		CASE(test_size_that_was_rare_is_not_if_more_files_of_it_are_due),
+		CASE(test_size_with_far_fewer_files_than_others_is_rare),
 		CASE(test_all_files_are_taken_if_that_is_wanted),
 		CASE(test_parts_take_the_sizes_in_turn_until_none_is_left),
 		CASE(test_files_without_a_size_are_in_each_part),
