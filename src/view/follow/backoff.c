@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#define HASH_NONFATAL_OOM 1
 #include "view/follow/backoff.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <uthash.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -20,12 +18,22 @@ struct backoff_file {
 	uint64_t due_ns; /* due time while the file waits, else the time when its wait ended */
 	size_t place; /* in the heap */
 	bool waits;
+	bool taken; /* by backoff_take() */
 	bool closed; /* the last change was that of a closed file */
 	bool tried; /* and an attempt to compare the file failed since */
 	unsigned char doublings; /* of the debounce delay, if the file changed repeatedly */
 	unsigned char busy; /* attempts in a row that failed: doublings of the backoff */
-	UT_hash_handle hh;
 };
+
+struct backoff_slot {
+	uint64_t id; /* of the file */
+	struct backoff_file *file; /* NULL: the slot is free */
+};
+
+/* The smallest table, and the neighbours in it: files with consecutive ids, which mostly change and
+ * are compared together, so that their slots are in the same lines of the processor's cache. */
+#define SLOTS_MIN 64
+#define NEIGHBOURS 8
 
 static uint64_t delay_ns(uint64_t shortest_ms, unsigned int doublings, uint64_t longest_ms)
 {
@@ -93,32 +101,63 @@ static int wait_until(struct backoff *backoff, struct backoff_file *file, uint64
 		file->waits = true;
 		heap_put(backoff, backoff->count++, file);
 	}
+	file->taken = false;
 	file->due_ns = due_ns;
 	heap_rise(backoff, file);
 	heap_sink(backoff, file);
 	return 0;
 }
 
+/* Returns the slot that has the id, or the free slot for it. */
+static struct backoff_slot *slot_of(struct backoff_slot *table, size_t slots, uint64_t id)
+{
+	/* 2^64 divided by the golden ratio */
+	uint64_t hash = (id / NEIGHBOURS * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+	size_t at = (size_t)(hash * NEIGHBOURS + id % NEIGHBOURS) & (slots - 1);
+
+	while (table[at].file && table[at].id != id)
+		at = (at + 1) & (slots - 1);
+	return &table[at];
+}
+
 static struct backoff_file *find(const struct backoff *backoff, uint64_t id)
 {
-	struct backoff_file *file;
+	return backoff->table ? slot_of(backoff->table, backoff->slots, id)->file : NULL;
+}
 
-	HASH_FIND(hh, backoff->table, &id, sizeof(id), file);
-	return file;
+/* Moves the files into a new table with room for this number of files. Returns 0 or -ENOMEM. */
+static int resize(struct backoff *backoff, size_t files)
+{
+	struct backoff_slot *table, *old = backoff->table;
+	size_t slots = SLOTS_MIN;
+
+	while (slots < 2 * files)
+		slots *= 2;
+	table = calloc(slots, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < backoff->slots; i++) {
+		if (old[i].file)
+			*slot_of(table, slots, old[i].id) = old[i];
+	}
+	free(old);
+	backoff->table = table;
+	backoff->slots = slots;
+	return 0;
 }
 
 static struct backoff_file *add(struct backoff *backoff, uint64_t id)
 {
-	struct backoff_file *file = calloc(1, sizeof(*file));
+	struct backoff_file *file;
 
+	if (2 * (backoff->files + 1) > backoff->slots && resize(backoff, backoff->files + 1) < 0)
+		return NULL;
+	file = calloc(1, sizeof(*file));
 	if (!file)
 		return NULL;
 	file->file = id;
-	HASH_ADD(hh, backoff->table, file, sizeof(file->file), file);
-	if (!file->hh.tbl) {
-		free(file);
-		return NULL;
-	}
+	*slot_of(backoff->table, backoff->slots, id) = (struct backoff_slot){id, file};
+	backoff->files++;
 	return file;
 }
 
@@ -202,10 +241,11 @@ void backoff_done(struct backoff *backoff, uint64_t id, uint64_t now_ns)
 {
 	struct backoff_file *file = find(backoff, id);
 
-	if (!file || !file->waits)
+	if (!file || (!file->waits && !file->taken))
 		return;
-	heap_remove(backoff, file);
-	file->waits = false;
+	if (file->waits)
+		heap_remove(backoff, file);
+	file->waits = file->taken = false;
 	file->tried = false;
 	file->busy = 0;
 	file->due_ns = now_ns;
@@ -218,11 +258,11 @@ bool backoff_waits(const struct backoff *backoff, uint64_t id, uint64_t now_ns)
 	return file && file->waits && file->due_ns > now_ns;
 }
 
-bool backoff_is_due(const struct backoff *backoff, uint64_t id, uint64_t now_ns)
+bool backoff_is_taken(const struct backoff *backoff, uint64_t id)
 {
 	const struct backoff_file *file = find(backoff, id);
 
-	return file && file->waits && file->due_ns <= now_ns;
+	return file && file->taken;
 }
 
 /* Collects the heap places of all due files. The first file of the heap must be due. Visits only
@@ -248,15 +288,15 @@ static int collect_due(const struct backoff *backoff, uint64_t now_ns, size_t **
 	return 0;
 }
 
-int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all, struct due_files *files)
+int backoff_due(const struct backoff *backoff, uint64_t now_ns, struct due_files *files)
 {
 	AUTO_FREE size_t *places = NULL;
 	size_t due;
 	int r;
 
-	if (backoff->count == 0 || (!all && backoff->heap[0]->due_ns > now_ns))
+	if (backoff->count == 0 || backoff->heap[0]->due_ns > now_ns)
 		return 0;
-	r = collect_due(backoff, all ? UINT64_MAX : now_ns, &places, &due);
+	r = collect_due(backoff, now_ns, &places, &due);
 	if (r == 0)
 		r = array_reserve(&files->list, &files->capacity, files->count + due,
 				  sizeof(*files->list));
@@ -265,33 +305,67 @@ int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all, struct
 	return r;
 }
 
+int backoff_take(struct backoff *backoff, uint64_t now_ns, bool all, struct due_files *files)
+{
+	size_t first = files->count;
+	struct backoff_file *file;
+	int r = backoff_due(backoff, all ? UINT64_MAX : now_ns, files);
+
+	for (size_t i = first; r == 0 && i < files->count; i++) {
+		file = find(backoff, files->list[i]);
+		if (!file)
+			continue; /* impossible, as it was in the heap */
+		heap_remove(backoff, file);
+		file->waits = false;
+		file->taken = true;
+	}
+	return r;
+}
+
+int backoff_return(struct backoff *backoff, uint64_t id)
+{
+	struct backoff_file *file = find(backoff, id);
+
+	return file && file->taken ? wait_until(backoff, file, file->due_ns) : 0;
+}
+
 uint64_t backoff_next_ns(const struct backoff *backoff)
 {
 	return backoff->count > 0 ? backoff->heap[0]->due_ns : UINT64_MAX;
 }
 
+static bool is_forgotten(const struct backoff_file *file, uint64_t now_ns)
+{
+	return !file->waits && !file->taken && now_ns >= file->due_ns && is_quiet(file, now_ns);
+}
+
 void backoff_sweep(struct backoff *backoff, uint64_t now_ns)
 {
-	struct backoff_file *file, *next;
+	struct backoff kept = {0}, before = *backoff;
+	struct backoff_file *file;
 
-	HASH_ITER(hh, backoff->table, file, next)
-	{
-		if (file->waits || now_ns < file->due_ns || !is_quiet(file, now_ns))
-			continue;
-		HASH_DEL(backoff->table, file);
-		free(file);
+	for (size_t i = 0; i < before.slots; i++)
+		kept.files += before.table[i].file && !is_forgotten(before.table[i].file, now_ns);
+	if (kept.files == before.files || (kept.files > 0 && resize(&kept, kept.files) < 0))
+		return; /* without memory, the next call frees them */
+	for (size_t i = 0; i < before.slots; i++) {
+		file = before.table[i].file;
+		if (file && is_forgotten(file, now_ns))
+			free(file);
+		else if (file)
+			*slot_of(kept.table, kept.slots, file->file) = before.table[i];
 	}
+	free(before.table);
+	backoff->table = kept.table;
+	backoff->files = kept.files;
+	backoff->slots = kept.slots;
 }
 
 void backoff_free(struct backoff *backoff)
 {
-	struct backoff_file *file = backoff->table, *next;
-
-	HASH_CLEAR(hh, backoff->table);
-	for (; file; file = next) {
-		next = file->hh.next;
-		free(file);
-	}
+	for (size_t i = 0; i < backoff->slots; i++)
+		free(backoff->table[i].file);
+	free(backoff->table);
 	free(backoff->heap);
 	*backoff = (struct backoff){0};
 }

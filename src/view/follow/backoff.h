@@ -38,7 +38,9 @@
 #define BACKOFF_ALL UINT64_C(0)
 
 struct backoff {
-	struct backoff_file *table; /* uthash, by file id */
+	struct backoff_slot *table; /* open addressing, by file id; NULL: no files */
+	size_t files; /* in the table */
+	size_t slots; /* of the table: a power of 2, at least twice as many as files */
 	struct backoff_file **heap; /* binary heap of waiting files: the first is due first */
 	size_t count; /* waiting files */
 	size_t capacity; /* of heap */
@@ -52,7 +54,7 @@ struct backoff {
 MUST_CHECK int backoff_changed(struct backoff *backoff, uint64_t file, bool closed,
 			       uint64_t now_ns);
 
-/* Makes a due file wait again, because a program has the file open for writing or the file changed
+/* Makes a file that was due wait again, because a program has it open for writing or it changed
  * while it was read. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_busy(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
@@ -68,8 +70,9 @@ void backoff_done(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 /* Returns whether the file waits for a time in the future, so that it must not be read yet. */
 bool backoff_waits(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Returns whether the file waits and its due time has been reached. */
-bool backoff_is_due(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
+/* Returns whether backoff_take() returned the file, and it neither changed since nor was passed to
+ * backoff_busy(), backoff_failed() or backoff_done(). */
+bool backoff_is_taken(const struct backoff *backoff, uint64_t file);
 
 /* Ids of files; the owner frees the list with free(3). */
 struct due_files {
@@ -77,10 +80,19 @@ struct due_files {
 	size_t count, capacity;
 };
 
-/* Appends the ids of all files that are due or, if all is set, of all files that wait. The files
- * keep waiting until backoff_done() or backoff_busy(). Returns 0 or -ENOMEM. */
-MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all,
-			   struct due_files *files);
+/* Appends the ids of all files that are due. The files keep waiting until backoff_done() or
+ * backoff_busy(). Returns 0 or -ENOMEM. */
+MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, struct due_files *files);
+
+/* Appends the ids of all files that are due or, if all is set, of all files that wait, and ends
+ * their wait: a file that waits later has changed since. backoff_done(), backoff_busy(),
+ * backoff_failed() or backoff_return() must follow for each. Returns 0, or -ENOMEM: then all of
+ * them keep waiting. */
+MUST_CHECK int backoff_take(struct backoff *backoff, uint64_t now_ns, bool all,
+			    struct due_files *files);
+
+/* Makes a file wait as before backoff_take(), unless it changed since. Returns 0 or -ENOMEM. */
+MUST_CHECK int backoff_return(struct backoff *backoff, uint64_t file);
 
 /* Returns the earliest due time, or UINT64_MAX if no file waits. */
 uint64_t backoff_next_ns(const struct backoff *backoff);

@@ -2,37 +2,73 @@
 #ifndef VIEW_FOLLOW_DUE_H
 #define VIEW_FOLLOW_DUE_H
 
-/* Files that are due for a comparison, and their sizes. Any thread. */
+/* Files that are due for a comparison, by size. They are compared in parts, and those of rare sizes
+ * first: so a lone file does not wait until very many others are compared. One thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "index/catalog.h"
 #include "scan/ingest.h"
 #include "view/follow/backoff.h"
 
-/* A size is rare if at most this many due files have it. */
+/* A size is rare if at most this many due files have it, or half as many as an average size: else a
+ * size that was rare would have to wait for all others once it is late. */
 #define DUE_RARE_FILES 16
 
 /* All zero at first. */
 struct due {
+	struct due_size *sizes; /* uthash, in the order in which they were added */
+	size_t files; /* of all sizes */
+};
+
+/* Adds files from backoff_take(). Files that have no name or are not in the range have no size.
+ * Returns 0 or -errno: then some were possibly added. */
+MUST_CHECK int due_add(struct due *due, struct catalog *catalog, struct ingest_range range,
+		       const struct due_files *files);
+
+/* Makes all files that were taken from this backoff wait there again. Returns 0 or -ENOMEM. */
+MUST_CHECK int due_return(const struct due *due, struct backoff *backoff);
+
+void due_free(struct due *due);
+
+/* ---- parts --------------------------------------------------------------------------- */
+
+/* The files of one comparison. All zero at first. */
+struct due_part {
 	struct due_files files;
 	uint64_t *sizes; /* ascending, each once */
 	size_t size_count;
 };
 
-/* Finds the sizes of the files. Those that have no name or are not in the range have none.
- *
- * rare		If it is set, and some files have rare sizes and many others do not, the others are
- *		removed from due->files: thus a lone file need not wait until they are compared.
- *		Otherwise it is cleared.
- *
- * Returns 0 or -errno. */
-MUST_CHECK int due_find_sizes(struct due *due, struct catalog *catalog, struct ingest_range range,
-			      bool *rare);
+enum due_choice {
+	DUE_RARE, /* rare sizes */
+	DUE_SOME, /* the sizes that were added first */
+	DUE_ALL, /* all sizes */
+};
 
-void due_free(struct due *due);
+/* Chooses sizes, and all of their files, and all files without a size. They stay in due until
+ * due_remove(). Unless DUE_ALL is chosen, the part ends with the size with which it has this many
+ * files that have a size. Returns 0 or -ENOMEM. */
+MUST_CHECK int due_choose(const struct due *due, enum due_choice choice, size_t files,
+			  struct due_part *part);
+
+/* Removes what due_choose() chose. No file may have been added meanwhile. */
+void due_remove(struct due *due, const struct due_part *part);
+
+/* After a comparison: makes the pending files wait again, and ends the wait of the others of the
+ * part. Files that wait already stay as they are: they changed during the comparison, or became due
+ * meanwhile, so that it possibly left them out.
+ *
+ * pending	ascending ids of the unread files of these sizes
+ *
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int due_finish(const struct due_part *part, struct backoff *backoff,
+			  const struct bytes *pending, uint64_t now_ns);
+
+void due_part_free(struct due_part *part);
 
 #endif

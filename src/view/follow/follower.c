@@ -349,7 +349,7 @@ static int note_failed(struct follower *follower, bool *all)
 	int r;
 
 	pthread_mutex_lock(&follower->worker.lock);
-	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs);
+	r = backoff_due(&follower->failing, clock_monotonic_ns(), &dirs);
 	backoff_sweep(&follower->failing, clock_monotonic_ns());
 	pthread_mutex_unlock(&follower->worker.lock);
 	if (r == 0 && dirs.count > 0)
@@ -543,10 +543,15 @@ static int take_inbox(struct follower *follower)
 /* Takes the events, and requests rechecks of files that were changed by links outside. */
 static int take_events(struct follower *follower)
 {
-	CLEANUP(event_set_reset) struct event_set inodes = {0};
+	CLEANUP(event_set_reset) struct event_set taken = {0}, inodes = {0};
 	struct watch_figures figures;
-	int r = watch_take(follower->watch, &follower->dirty);
+	int r = watch_take(follower->watch, &taken);
 
+	/* the drain thread waits for watch_take(), which moves events into an empty set at once */
+	if (event_set_merge(&follower->dirty, &taken) < 0) {
+		source_states_require_walk_all(follower->sources, follower->ingest.sources->count);
+		r = -ENOMEM;
+	}
 	watch_figures(follower->watch, &figures);
 	atomic_store(&follower->currency.overflows, figures.overflows);
 	if (r == 0)

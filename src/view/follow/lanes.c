@@ -4,8 +4,8 @@
  *
  *	waits for		passes on
  *	begin()			first comparison --> note_compared()
- *	a due file of backoff	ingest_compare --> commits; busy files --> backoff;
- *	  or failing, a retry	  unreadable files --> failing
+ *	a due file of backoff	ingest_compare of a part of them --> commits; busy files
+ *	  or failing, a retry	  --> backoff; unreadable files --> failing
  *	a ticket		up to BARRIER_ROUNDS comparisons without debounce
  *				  --> pass_ticket()
  *	the end of a pause	(ticket_worker.h after each round, RETRY_MS_MIN after a failure)
@@ -38,7 +38,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/sort.h"
 #include "base/stop.h"
 #include "index/commit_delta.h"
 #include "index/query.h"
@@ -61,6 +60,14 @@
  * during each of them, a program probably writes to it all the time. */
 #define BARRIER_ROUNDS 3
 
+/* Number of files in a part of a round, at least, and the time that a part of several sizes should
+ * take at most. A file of a rare size waits for the end of a part. */
+#define PART_FILES_MIN 64
+#define PART_MS_MAX 80
+
+/* Time after which the lane pauses between two parts, but not for files of rare sizes. */
+#define PARTS_MS 1000
+
 /* Interval at which sweep() frees memory. */
 #define SWEEP_MS 10000
 
@@ -78,10 +85,12 @@ struct lane {
 	int problem; /* positive errno, or 0 */
 	/* fields used only by the comparer thread */
 	struct ingest ingest; /* for all comparisons after the first */
-	uint64_t resume_ns; /* earliest next comparison, unless a ticket waits */
-	uint64_t due_ns; /* the comparison under way includes the files due at this time */
-	bool retries; /* the comparison under way includes all files that could not be read */
-	bool left; /* the last comparison left out files that were due: the next one does not */
+	/* earliest next comparisons of rare sizes, and of others, unless a ticket waits */
+	uint64_t rare_ns, resume_ns;
+	struct due due; /* files of the round that are not compared yet */
+	size_t part_files; /* of the next part */
+	struct duty_cycle parts; /* since the last pause between parts; catalog is NULL: none yet */
+	bool retries; /* the round includes all files that could not be read */
 
 	/* memory ran out for a changed file: the index has to be searched for it */
 	atomic_bool forgot;
@@ -261,51 +270,28 @@ static void answer(struct lanes *lanes, uint64_t ticket, int error)
 
 /* Makes failed files wait for a retry, and ends the wait of retried files that did not fail again.
  * The caller holds the lock. Returns 0 or -ENOMEM. */
-static int finish_failed(struct lane *lane, const struct due *due, const struct bytes *failed)
+static int finish_failed(struct lane *lane, const struct due_part *part, const struct bytes *failed)
 {
 	const uint64_t *list = (const void *)failed->data;
 	uint64_t now = clock_monotonic_ns();
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < failed->length / sizeof(*list); i++) {
-		if (!backoff_waits(&lane->failing, list[i], lane->due_ns))
+		if (!backoff_waits(&lane->failing, list[i], 0))
 			r = backoff_failed(&lane->failing, list[i], now);
 	}
-	for (size_t i = 0; r == 0 && i < due->files.count; i++) {
-		if (backoff_is_due(&lane->failing, due->files.list[i], lane->due_ns))
-			backoff_done(&lane->failing, due->files.list[i], now);
+	for (size_t i = 0; r == 0 && i < part->files.count; i++) {
+		if (backoff_is_taken(&lane->failing, part->files.list[i]))
+			backoff_done(&lane->failing, part->files.list[i], now);
 	}
 	if (r < 0 || !lane->retries)
 		return r;
 	/* files that BACKOFF_ALL represents are possibly still unread */
 	if (lane->ingest.result.pending > 0)
 		return backoff_failed(&lane->failing, BACKOFF_ALL, now);
-	if (backoff_is_due(&lane->failing, BACKOFF_ALL, lane->due_ns))
+	if (backoff_is_taken(&lane->failing, BACKOFF_ALL))
 		backoff_done(&lane->failing, BACKOFF_ALL, now);
 	return 0;
-}
-
-/* Makes pending files wait again, and ends the wait of the other due files. If a file changed
- * during the comparison, it waits already, and its due time stays. The caller holds the lock.
- * Returns 0 or -ENOMEM. */
-static int finish_compared(struct lane *lane, const struct due *due, const struct bytes *pending)
-{
-	const uint64_t *list = (const void *)pending->data;
-	size_t count = pending->length / sizeof(*list);
-	uint64_t now = clock_monotonic_ns();
-	int r = 0;
-
-	for (size_t i = 0; i < due->files.count; i++) {
-		if (!backoff_waits(&lane->backoff, due->files.list[i], now) &&
-		    !(count > 0 &&
-		      bsearch(&due->files.list[i], list, count, sizeof(*list), numbers_by_value)))
-			backoff_done(&lane->backoff, due->files.list[i], now);
-	}
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (!backoff_waits(&lane->backoff, list[i], now))
-			r = backoff_busy(&lane->backoff, list[i], now);
-	}
-	return r;
 }
 
 /* ---- comparing ---------------------------------------------------------------------- */
@@ -329,7 +315,7 @@ static bool tried_again(void *context, uint64_t file)
 	if (lane->retries)
 		return true;
 	pthread_mutex_lock(&lane->worker.lock);
-	again = backoff_is_due(&lane->failing, file, lane->due_ns);
+	again = backoff_is_taken(&lane->failing, file);
 	pthread_mutex_unlock(&lane->worker.lock);
 	return again;
 }
@@ -379,67 +365,153 @@ static int note_forgotten(struct lane *lane)
 	return r;
 }
 
-/* Finds the due files. all: includes changed files whose debounce time has not ended. */
-static int find_due(struct lane *lane, bool all, struct due *due)
+/* Adds the due files to the round. all: also changed files whose debounce time has not ended. */
+static int take_due(struct lane *lane, bool all)
+{
+	struct due_files files = {0};
+	uint64_t now = clock_monotonic_ns();
+	int r;
+
+	pthread_mutex_lock(&lane->worker.lock);
+	r = backoff_take(&lane->backoff, now, all, &files);
+	if (r == 0)
+		r = backoff_take(&lane->failing, now, false, &files);
+	lane->retries |= lane->retry || backoff_is_taken(&lane->failing, BACKOFF_ALL);
+	lane->retry = false;
+	pthread_mutex_unlock(&lane->worker.lock);
+	if (r == 0 && lane->retries)
+		r = pending_files_find_failed(lane->ingest.catalog, &files);
+	if (r == 0)
+		r = due_add(&lane->due, lane->ingest.catalog, lane->range, &files);
+	free(files.list);
+	if (r < 0) {
+		atomic_store(&lane->forgot, true);
+		retry_failed(lane);
+	}
+	return r;
+}
+
+/* Chooses the next part of the round. Rare sizes and others take turns, so that none waits for
+ * ever. */
+static int choose_part(struct lane *lane, bool all, enum due_choice *choice, struct due_part *part)
 {
 	uint64_t now = clock_monotonic_ns();
 	int r;
 
-	lane->due_ns = now;
-	pthread_mutex_lock(&lane->worker.lock);
-	lane->retries = lane->retry || backoff_is_due(&lane->failing, BACKOFF_ALL, now);
-	lane->retry = false;
-	r = backoff_due(&lane->backoff, now, all, &due->files);
-	if (r == 0)
-		r = backoff_due(&lane->failing, now, false, &due->files);
-	pthread_mutex_unlock(&lane->worker.lock);
-	if (r == 0 && lane->retries)
-		r = pending_files_find_failed(lane->ingest.catalog, &due->files);
-	if (r < 0 && lane->retries)
-		retry_failed(lane);
-	return r;
+	*choice = all || lane->retries ? DUE_ALL : DUE_RARE;
+	if (*choice == DUE_ALL || now >= lane->rare_ns) {
+		r = due_choose(&lane->due, *choice, lane->part_files, part);
+		if (r < 0 || part->files.count > 0)
+			return r;
+	}
+	due_part_free(part);
+	*choice = DUE_SOME;
+	return now < lane->resume_ns ? 0 : due_choose(&lane->due, DUE_SOME, lane->part_files, part);
 }
 
-/* Compares the due files; all: as in find_due(). Sets *nothing to whether no file was due. Returns
- * 0 or -errno. */
-static int compare_due(struct lane *lane, bool all, bool *nothing)
+static int compare_part(struct lane *lane, bool all, struct due_part *part)
 {
 	struct ingest *ingest = &lane->ingest;
-	CLEANUP(due_free) struct due due = {0};
 	CLEANUP(pending_files_free) struct pending_files pending = {0};
-	struct ingest_sizes sizes = {.waits = all ? NULL : waits,
-				     .again = tried_again,
-				     .context = lane};
-	int r = note_forgotten(lane);
-	bool rare;
+	const struct ingest_sizes sizes = {.list = part->sizes,
+					   .count = part->size_count,
+					   .waits = all ? NULL : waits,
+					   .again = tried_again,
+					   .context = lane};
+	int r;
 
-	if (r == 0)
-		r = find_due(lane, all, &due);
-	rare = !all && !lane->retries && !lane->left;
-	lane->left = false;
-	*nothing = r == 0 && due.files.count == 0;
-	if (r < 0 || due.files.count == 0)
-		return r;
 	begin_comparison(lane);
 	ingest->patient = all;
-	r = due_find_sizes(&due, ingest->catalog, lane->range, &rare);
-	sizes.list = due.sizes;
-	sizes.count = due.size_count;
+	r = ingest_compare(ingest, &sizes);
 	if (r == 0)
-		r = ingest_compare(ingest, &sizes);
-	if (r == 0)
-		r = pending_files_find(&pending, ingest->catalog, due.sizes, due.size_count);
+		r = pending_files_find(&pending, ingest->catalog, part->sizes, part->size_count);
 	if (r == 0)
 		r = pending_files_forgive(&pending, ingest->catalog);
 	if (r < 0)
 		return r;
-	lane->left = rare;
 	pthread_mutex_lock(&lane->worker.lock);
-	r = finish_compared(lane, &due, &pending.waiting);
+	r = due_finish(part, &lane->backoff, &pending.waiting, clock_monotonic_ns());
 	if (r == 0)
-		r = finish_failed(lane, &due, &pending.failed);
+		r = finish_failed(lane, part, &pending.failed);
 	pthread_mutex_unlock(&lane->worker.lock);
 	return r;
+}
+
+/* Adapts the number of files of a part to the time that the last one took. Where commits are slow,
+ * parts are longer, so that commits take at most a fifth of them. */
+static void adapt_parts(struct lane *lane, const struct due_part *part,
+			const struct duty_cycle *cycle)
+{
+	uint64_t took_ns = clock_monotonic_ns() - cycle->began_ns;
+	uint64_t commits_ns = catalog_commits_ns(cycle->catalog) - cycle->commits_ns;
+	uint64_t most_ns = 5 * commits_ns;
+
+	if (most_ns < PART_MS_MAX * MS_NS)
+		most_ns = PART_MS_MAX * MS_NS;
+	if (took_ns > most_ns && part->size_count > 1 && lane->part_files > PART_FILES_MIN)
+		lane->part_files /= 2;
+	else if (took_ns < most_ns / 4 && part->files.count >= lane->part_files)
+		lane->part_files *= 2;
+}
+
+/* Sets when the next parts may begin. */
+static void schedule(struct lane *lane, enum due_choice choice, const struct duty_cycle *part)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (choice == DUE_ALL || (choice == DUE_SOME && !lane->parts.catalog))
+		lane->parts = *part;
+	lane->rare_ns = choice == DUE_SOME ? now : duty_cycle_resume_ns(part);
+	if (choice == DUE_RARE)
+		return;
+	lane->resume_ns = now;
+	if (choice == DUE_SOME && lane->due.files > 0 &&
+	    now - lane->parts.began_ns < PARTS_MS * MS_NS)
+		return;
+	lane->resume_ns = duty_cycle_resume_ns(&lane->parts);
+	lane->parts.catalog = NULL;
+}
+
+/* Ends the round after a failure. Its files are in the next one: otherwise those that change again
+ * and again would be in this one as often. */
+static void abandon_round(struct lane *lane)
+{
+	pthread_mutex_lock(&lane->worker.lock);
+	if (due_return(&lane->due, &lane->backoff) < 0 ||
+	    due_return(&lane->due, &lane->failing) < 0)
+		atomic_store(&lane->forgot, true);
+	pthread_mutex_unlock(&lane->worker.lock);
+	due_free(&lane->due);
+}
+
+/* Compares a part of the due files; all: as in take_due(), and the part is the whole. Sets *nothing
+ * to whether no file may be compared now. Returns 0 or -errno. */
+static int compare_due(struct lane *lane, bool all, bool *nothing)
+{
+	CLEANUP(due_part_free) struct due_part part = {0};
+	struct duty_cycle cycle = duty_cycle_begin(lane->ingest.catalog);
+	enum due_choice choice = DUE_SOME;
+	int r = note_forgotten(lane);
+
+	if (r == 0)
+		r = take_due(lane, all);
+	if (r == 0)
+		r = choose_part(lane, all, &choice, &part);
+	*nothing = part.files.count == 0;
+	lane->rare_ns = cycle.began_ns + DUTY_CYCLE_PAUSE_MS_MIN * MS_NS;
+	if (r == 0 && *nothing)
+		return 0;
+	if (r == 0)
+		r = compare_part(lane, all, &part);
+	if (r < 0) {
+		abandon_round(lane);
+		return r;
+	}
+	due_remove(&lane->due, &part);
+	lane->retries = false;
+	adapt_parts(lane, &part, &cycle);
+	schedule(lane, choice, &cycle);
+	return 0;
 }
 
 /* Compares all waiting files for a ticket. Sets *moved to whether a file differed from its index
@@ -508,11 +580,11 @@ static uint64_t next_comparison_ns(const struct lane *lane)
 	uint64_t due_ns = backoff_next_ns(&lane->backoff);
 	uint64_t failed_ns = backoff_next_ns(&lane->failing);
 
-	if (lane->forgot || lane->retry)
-		return lane->resume_ns;
 	if (failed_ns < due_ns)
 		due_ns = failed_ns;
-	return due_ns > lane->resume_ns ? due_ns : lane->resume_ns;
+	if (lane->forgot || lane->retry || due_ns < lane->rare_ns)
+		due_ns = lane->rare_ns;
+	return lane->due.files > 0 && lane->resume_ns < due_ns ? lane->resume_ns : due_ns;
 }
 
 /* Frees the entries of quiet files and the noted rivals, and returns free memory to the kernel. The
@@ -553,17 +625,14 @@ static void *compare(void *context)
 {
 	struct lane *lane = context;
 	struct catalog *catalog = lane->lanes->settings.indexing->catalog;
-	struct duty_cycle round;
 	int r = compare_first(lane);
 	bool moved = false, goes_on = r != -ECANCELED;
 	uint64_t ticket;
 
 	while (goes_on && ticket_worker_wait(&lane->worker, comparison_is_due, lane, &ticket)) {
 		report_busy(lane, true, -r);
-		round = duty_cycle_begin(catalog);
 		r = compare_noted(lane, ticket, &moved, r == -EUCLEAN);
-		lane->resume_ns = lane->left ? 0 : duty_cycle_resume_ns(&round);
-		report_busy(lane, r < 0, -r);
+		report_busy(lane, r < 0 || lane->due.files > 0, -r);
 		if (ticket && !stop_requested())
 			pass_ticket(lane, ticket, -r, moved);
 		catalog_judge(catalog, r);
@@ -757,6 +826,7 @@ static void init_lane(struct lanes *lanes, size_t number)
 
 	lane->lanes = lanes;
 	lane->busy = true;
+	lane->part_files = PART_FILES_MIN;
 	lane->held = number == LANE_LARGE;
 	lane->range = number == LANE_LARGE ? (struct ingest_range){.from = LARGE_BYTES}
 					   : (struct ingest_range){.below = LARGE_BYTES};
@@ -804,6 +874,7 @@ static void deinit_lane(struct lane *lane)
 	backoff_free(&lane->backoff);
 	backoff_free(&lane->failing);
 	bytes_free(&lane->rivals);
+	due_free(&lane->due);
 	ticket_worker_deinit(&lane->worker);
 }
 

@@ -21,9 +21,14 @@ static size_t due_count(const struct backoff *backoff, uint64_t now_ns, bool all
 {
 	struct due_files files = {0};
 
-	assert_int_equal(backoff_due(backoff, now_ns, all, &files), 0);
+	assert_int_equal(backoff_due(backoff, all ? UINT64_MAX : now_ns, &files), 0);
 	free(files.list);
 	return files.count;
+}
+
+static bool is_due(const struct backoff *backoff, uint64_t file, uint64_t now_ns)
+{
+	return backoff_waits(backoff, file, 0) && !backoff_waits(backoff, file, now_ns);
 }
 
 /* The remaining wait of the only file. */
@@ -239,12 +244,12 @@ static void test_events_do_not_extend_the_wait_after_a_failure(void **state)
 	assert_int_equal(backoff_failed(&backoff, 1, START), 0);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(backoff_failed(&backoff, 1, due - MS), 0);
-	assert_false(backoff_is_due(&backoff, 1, due - MS));
-	assert_true(backoff_is_due(&backoff, 1, due));
+	assert_false(is_due(&backoff, 1, due - MS));
+	assert_true(is_due(&backoff, 1, due));
 	assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_OPEN_MS);
-	assert_false(backoff_is_due(&backoff, 2, due));
+	assert_false(is_due(&backoff, 2, due));
 	backoff_done(&backoff, 1, due);
-	assert_false(backoff_is_due(&backoff, 1, due));
+	assert_false(is_due(&backoff, 1, due));
 }
 
 static void test_failed_files_beyond_the_limit_wait_together(void **state)
@@ -260,8 +265,8 @@ static void test_failed_files_beyond_the_limit_wait_together(void **state)
 		assert_int_equal(backoff_failed(&backoff, BACKOFF_FAILED_FILES + file, now), 0);
 	assert_int_equal(backoff.count, BACKOFF_FAILED_FILES + 1);
 	now = backoff_next_ns(&backoff);
-	assert_true(backoff_is_due(&backoff, BACKOFF_ALL, now));
-	assert_false(backoff_is_due(&backoff, BACKOFF_FAILED_FILES + 1, now));
+	assert_true(is_due(&backoff, BACKOFF_ALL, now));
+	assert_false(is_due(&backoff, BACKOFF_FAILED_FILES + 1, now));
 	/* files that fail again are dropped, too */
 	for (uint64_t file = 1; file <= BACKOFF_FAILED_FILES; file++)
 		assert_int_equal(backoff_failed(&backoff, file, now), 0);
@@ -279,12 +284,43 @@ static void test_due_files_are_appended(void **state)
 	assert_non_null(files.list);
 	files.list[0] = 42;
 	change(&backoff, 7, true, START);
-	assert_int_equal(backoff_due(&backoff, START, false, &files), 0);
+	assert_int_equal(backoff_due(&backoff, START, &files), 0);
 	assert_int_equal(files.count, 1);
-	assert_int_equal(backoff_due(&backoff, START, true, &files), 0);
+	assert_int_equal(backoff_due(&backoff, UINT64_MAX, &files), 0);
 	assert_int_equal(files.count, 2);
 	assert_int_equal(files.list[0], 42);
 	assert_int_equal(files.list[1], 7);
+	free(files.list);
+}
+
+static void test_taken_file_keeps_its_backoff_and_waits_only_after_a_change(void **state)
+{
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	struct due_files files = {0};
+	const uint64_t later = START + 100 * MS * BACKOFF_MAX_MS;
+
+	(void)state;
+	for (uint64_t file = 1; file <= 3; file++)
+		assert_int_equal(backoff_busy(&backoff, file, START), 0);
+	change(&backoff, 4, true, later);
+	assert_int_equal(backoff_take(&backoff, later, false, &files), 0);
+	assert_int_equal(files.count, 3);
+	assert_int_equal(backoff.count, 1);
+	backoff_sweep(&backoff, later);
+	for (uint64_t file = 1; file <= 3; file++) {
+		assert_true(backoff_is_taken(&backoff, file));
+		assert_false(backoff_waits(&backoff, file, 0));
+	}
+	assert_false(backoff_is_taken(&backoff, 4));
+	assert_int_equal(backoff_busy(&backoff, 1, later), 0);
+	assert_true(backoff_waits(&backoff, 1, later + MS * 2 * DEBOUNCE_OPEN_MS - 1));
+	change(&backoff, 2, true, later);
+	assert_true(backoff_waits(&backoff, 2, later));
+	backoff_done(&backoff, 3, later);
+	for (uint64_t file = 1; file <= 3; file++)
+		assert_false(backoff_is_taken(&backoff, file));
+	assert_int_equal(backoff_take(&backoff, later, true, &files), 0);
+	assert_int_equal(files.count, 6);
 	free(files.list);
 }
 
@@ -344,6 +380,31 @@ static void test_frequent_queries_are_cheap_while_many_files_wait(void **state)
 	}
 }
 
+/* Every third file waits, and the wait of the others ends. */
+static void test_sweep_keeps_the_files_that_wait(void **state)
+{
+	static const uint64_t strides[] = {1, 8, 4096, UINT64_C(1) << 40};
+	struct backoff backoff CLEANUP(backoff_free) = {0};
+	const uint64_t later = START + 100 * MS * BACKOFF_MAX_MS;
+
+	(void)state;
+	for (size_t s = 0; s < ARRAY_SIZE(strides); s++) {
+		for (uint64_t i = 0; i < 3000; i++) {
+			change(&backoff, i * strides[s], true, START);
+			if (i % 3)
+				backoff_done(&backoff, i * strides[s], START);
+		}
+		assert_int_equal(backoff.files, 3000);
+		backoff_sweep(&backoff, START);
+		assert_int_equal(backoff.files, 3000);
+		backoff_sweep(&backoff, later);
+		assert_int_equal(backoff.files, 1000);
+		for (uint64_t i = 0; i < 3000; i++)
+			assert_int_equal(is_due(&backoff, i * strides[s], later), i % 3 == 0);
+		backoff_free(&backoff);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,8 +421,10 @@ int main(void)
 		cmocka_unit_test(test_events_do_not_extend_the_wait_after_a_failure),
 		cmocka_unit_test(test_failed_files_beyond_the_limit_wait_together),
 		cmocka_unit_test(test_due_files_are_appended),
+		cmocka_unit_test(test_taken_file_keeps_its_backoff_and_waits_only_after_a_change),
 		cmocka_unit_test(test_many_files_are_due_as_in_the_model),
 		cmocka_unit_test(test_frequent_queries_are_cheap_while_many_files_wait),
+		cmocka_unit_test(test_sweep_keeps_the_files_that_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
