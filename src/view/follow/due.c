@@ -95,13 +95,28 @@ static void remove_size(struct due *due, struct due_size *size)
 	free(size);
 }
 
-int due_return(const struct due *due, struct backoff *backoff)
+/* A file that changed its size is in the round twice, and the part of one size ended its wait for
+ * the other one, too. */
+static int return_file(uint64_t file, struct backoff *changed, struct backoff *failing,
+		       uint64_t now_ns)
+{
+	if (backoff_is_taken(changed, file))
+		return backoff_return(changed, file);
+	if (backoff_is_taken(failing, file))
+		return backoff_return(failing, file);
+	if (backoff_waits(changed, file, 0) || backoff_waits(failing, file, 0))
+		return 0;
+	return backoff_changed(changed, file, true, now_ns);
+}
+
+int due_return(const struct due *due, struct backoff *changed, struct backoff *failing,
+	       uint64_t now_ns)
 {
 	int r = 0;
 
 	for (const struct due_size *size = due->sizes; size; size = size->hh.next) {
 		for (size_t i = 0; r == 0 && i < size->files.count; i++)
-			r = backoff_return(backoff, size->files.list[i]);
+			r = return_file(size->files.list[i], changed, failing, now_ns);
 	}
 	return r;
 }

@@ -30,8 +30,10 @@ struct due {
 MUST_CHECK int due_add(struct due *due, struct catalog *catalog, struct ingest_range range,
 		       const struct due_files *files);
 
-/* Makes all files that were taken from this backoff wait there again. Returns 0 or -ENOMEM. */
-MUST_CHECK int due_return(const struct due *due, struct backoff *backoff);
+/* Makes all files wait again where they were taken from, and in changed those that wait nowhere.
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int due_return(const struct due *due, struct backoff *changed, struct backoff *failing,
+			  uint64_t now_ns);
 
 void due_free(struct due *due);
 

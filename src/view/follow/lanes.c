@@ -477,8 +477,7 @@ static void schedule(struct lane *lane, enum due_choice choice, const struct dut
 static void abandon_round(struct lane *lane)
 {
 	pthread_mutex_lock(&lane->worker.lock);
-	if (due_return(&lane->due, &lane->backoff) < 0 ||
-	    due_return(&lane->due, &lane->failing) < 0)
+	if (due_return(&lane->due, &lane->backoff, &lane->failing, clock_monotonic_ns()) < 0)
 		atomic_store(&lane->forgot, true);
 	pthread_mutex_unlock(&lane->worker.lock);
 	due_free(&lane->due);

@@ -251,13 +251,40 @@ static void test_files_of_a_failed_round_wait_again_where_they_waited(void **sta
 	assert_int_equal(due_add(&p->due, p->f->catalog, (struct ingest_range){.from = 10}, &files),
 			 0);
 	assert_int_equal(backoff_changed(&changed, p->files[1], true, NOW), 0);
-	assert_int_equal(due_return(&p->due, &changed), 0);
-	assert_int_equal(due_return(&p->due, &failing), 0);
+	assert_int_equal(due_return(&p->due, &changed, &failing, NOW), 0);
 	assert_int_equal(backoff_next_ns(&changed), FROM);
 	assert_true(backoff_waits(&changed, p->files[1], NOW));
 	assert_int_equal(changed.count, 2);
 	assert_int_equal(backoff_next_ns(&failing), START + DEBOUNCE_OPEN_MS * MS);
 	assert_int_equal(failing.count, 1);
+	free(files.list);
+}
+
+/* The part of the old size ends the wait of the file. The round also has it with the new one. */
+static void test_file_that_is_in_a_failed_round_twice_waits_again(void **state)
+{
+	struct case_state *p = *state;
+	struct backoff changed CLEANUP(backoff_free) = {0}, failing CLEANUP(backoff_free) = {0};
+	struct due_files files = {0};
+	const struct bytes none = {0};
+
+	for (size_t size = 10; size <= 20; size += 10) {
+		add_file(p->f, p->f->roots[0], "000", file_of(1000, size, 0));
+		fixture_commit(p->f);
+		p->files[0] = id_at(p->f, p->f->roots[0], "000");
+		assert_int_equal(backoff_changed(&changed, p->files[0], true, START), 0);
+		files.count = 0;
+		assert_int_equal(backoff_take(&changed, NOW, false, &files), 0);
+		assert_int_equal(files.count, 1);
+		add(p, 0, 1);
+	}
+	choose(p, DUE_SOME, 1, 1, all_sizes);
+	assert_int_equal(due_finish(&p->part, &changed, &none, NOW), 0);
+	due_remove(&p->due, &p->part);
+	backoff_sweep(&changed, NOW + BACKOFF_MAX_MS * MS);
+	assert_int_equal(due_return(&p->due, &changed, &failing, NOW), 0);
+	assert_true(backoff_waits(&changed, p->files[0], NOW));
+	assert_int_equal(changed.count, 1);
 	free(files.list);
 }
 
@@ -273,6 +300,7 @@ int main(void)
 		CASE(test_parts_take_the_sizes_in_turn_until_none_is_left),
 		CASE(test_files_without_a_size_are_in_each_part),
 		CASE(test_files_of_a_failed_round_wait_again_where_they_waited),
+		CASE(test_file_that_is_in_a_failed_round_twice_waits_again),
 		cmocka_unit_test(test_file_that_became_due_during_a_comparison_stays_due),
 		cmocka_unit_test(test_file_that_changed_its_size_during_a_comparison_stays_due),
 		cmocka_unit_test(test_all_files_of_a_barrier_are_done_or_wait_longer),
