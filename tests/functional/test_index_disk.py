@@ -115,6 +115,15 @@ def test_short_first_scan_rarely_waits_for_the_disk(twinfs, tree, strace):
     assert 3 <= len(synced) <= 12
 
 
+def test_first_commits_that_the_disk_refused_are_not_sealed(twinfs, tree, strace):
+    """The kernel reports the error once, and forgets the pages that it could not write."""
+    result, _ = twinfs.traced("scan", tree, calls="trace=fdatasync",
+                              flags=["-e", "inject=fdatasync:error=EIO:when=1"])
+    assert result.status == 1, result
+    assert os.path.exists(twinfs.index / "data.mdb")
+    assert not os.path.exists(twinfs.index / "seal")
+
+
 def test_backup_fails_while_the_index_cannot_be_written(twinfs, tree, tmp_path, root_only):
     """The kernel uses no cached listing, and the view recovers when there is room."""
     if not shutil.which("rsync"):

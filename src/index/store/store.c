@@ -196,8 +196,17 @@ int store_sync_commits(struct store *store, bool is_urgent)
 	if (!store->unsynced_ns ||
 	    (!is_urgent && clock_monotonic_ns() - store->unsynced_ns < UNSYNCED_MS * MS_NS))
 		return 0;
-	store->unsynced_ns = 0;
 	return store_error(mdb_env_set_flags(store->env, MDB_NOSYNC, 0));
+}
+
+/* Notes whether the unsynced commits are on the disk, after one that waited for it. The kernel
+ * reports once that it could not write them, and forgets them then. */
+static void note_synced_commit(struct store *store, int mdb_code)
+{
+	if (mdb_code == EIO)
+		store_mark_untrusted(store);
+	else if (mdb_code == 0)
+		store->unsynced_ns = 0;
 }
 
 /* Opens the first count tables, and creates missing ones unless read_only. */
@@ -391,7 +400,6 @@ static int reopen(struct store *store, void (*release)(struct catalog_reader *))
 	if (r < 0)
 		return r;
 	close_environment(store, release);
-	store->unsynced_ns = 0;
 	r = open_environment(store);
 	if (r == 0)
 		r = open_tables(store, TABLE_COUNT);
@@ -621,9 +629,14 @@ static bool is_last(struct store *store, size_t txn_id)
 int store_write_commit(struct store *store, MDB_txn *txn)
 {
 	size_t id = mdb_txn_id(txn);
+	unsigned int flags = MDB_NOSYNC;
+	bool waits = store->unsynced_ns && mdb_env_get_flags(store->env, &flags) == 0 &&
+		     !(flags & MDB_NOSYNC);
 	int r = mdb_txn_commit(txn);
 
 	store_note_change(store);
+	if (waits)
+		note_synced_commit(store, r);
 	if (r && has_failed(store->env) && reopen_failed(store) == 0 && is_last(store, id))
 		r = 0;
 	return store_result(store, r);

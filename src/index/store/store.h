@@ -41,7 +41,7 @@ struct store {
 	bool read_only;
 	struct store_hooks hooks; /* unless read_only */
 	uint64_t records_written; /* written and deleted by this process; guarded by write_lock */
-	uint64_t unsynced_ns; /* commits are not synced since then; 0: they are; by write_lock */
+	uint64_t unsynced_ns; /* time of the first unsynced commit, or 0; by write_lock */
 	atomic_bool damaged; /* a damaged record was read */
 	atomic_bool is_forgotten; /* another process took this one for dead */
 	atomic_bool is_untrusted; /* possibly corrupt: the next start checks the whole index */
