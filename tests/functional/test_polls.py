@@ -117,6 +117,20 @@ def test_tree_that_is_removed_and_made_again_during_a_poll_is_shown(polled, tree
     assert polled.differences(tree) == []
 
 
+def test_folder_that_was_away_in_a_poll_is_watched_afterwards(inside, tree, strace, mount):
+    folder, kept = tree / "many/100/deep", tree.parent / "kept"
+    trees.write(folder / "3", b"three")
+    with followed_inside(inside, tree, mount) as (process, at):
+        sync = (at / ".twinfs/sync").read_text
+        inside.permit_watches(process.pid, 4 * FOLDERS)
+        folder.rename(kept)
+        with held_meanwhile(sync, process.pid, tree / "many/500"):
+            kept.rename(folder)
+        trees.write(folder / "new", b"new")
+        sync()
+        assert (at / "uniques/many/100/deep/new").exists()
+
+
 def test_more_gone_names_than_are_held_are_removed(twinfs, source):
     trees.many(source, 4200, lambda number: b"%d" % number, folders=4200)
     with twinfs.mounted(source, options=["--wait", "--watch=none"]) as view:

@@ -284,7 +284,7 @@ static int remove_gone(struct polling *polling, const struct polled *polled)
 
 /* Requests rechecks of directories that were not at their paths. The index has lost those of which
  * another directory lacked the name. The others were moved during the poll, and so was a directory
- * whose name was gone and is there again. */
+ * whose name was gone and is there again: the poll left out what is below it. */
 static int note_strays(struct polling *polling, const struct polled *polled)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -298,6 +298,10 @@ static int note_strays(struct polling *polling, const struct polled *polled)
 	polling->moved |= misplaced.count > 0 || gone.count > 0 || polling->overflowed;
 	for (size_t i = 0; r == 0 && i < misplaced.count; i++)
 		recheck_inbox_add(polled->inbox, &misplaced.list[i], true);
+	for (size_t i = 0; r == 0 && i < gone.count; i++) {
+		gone.list[i].scope = RECHECK_TREE;
+		recheck_inbox_add(polled->inbox, &gone.list[i], false);
+	}
 	free(misplaced.list);
 	free(gone.list);
 	return r;
