@@ -307,7 +307,8 @@ static int note_strays(struct polling *polling, const struct polled *polled)
 	return r;
 }
 
-/* Sets the states of the polled sources. */
+/* Sets the states of the polled sources. A source that is watched as a whole lacks no moved names:
+ * events report what was moved to a directory after the poll passed it. */
 static void set_states(const struct polling *polling, const struct polled *polled)
 {
 	const struct sources *sources = polled->ingest->sources;
@@ -315,13 +316,14 @@ static void set_states(const struct polling *polling, const struct polled *polle
 
 	count_unwatched(polled);
 	for (size_t i = 0; i < sources->count; i++) {
-		if (!states[i].is_polled_now)
-			continue;
+		bool was_polled = states[i].is_polled_now;
+
 		states[i].is_polled_now = false;
 		if (atomic_load(&sources->list[i].missing))
 			continue;
-		atomic_store(&states[i].unwatched, states[i].unwatched_before);
-		if (!polling->moved)
+		if (was_polled)
+			atomic_store(&states[i].unwatched, states[i].unwatched_before);
+		if ((was_polled && !polling->moved) || !source_state_is_walked(&states[i]))
 			atomic_store(&sources->list[i].moved, false);
 	}
 	if (polling->moved)
