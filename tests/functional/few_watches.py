@@ -2,6 +2,7 @@
 """Views of a daemon that may watch few folders."""
 import contextlib
 import signal
+import subprocess
 from pathlib import Path
 
 from processes import TIMEOUT, until
@@ -20,6 +21,12 @@ class InsideProgram(Program):
         self.wrapped = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
                         self.LIMIT, "sh"]
         self.pid = None
+
+    @staticmethod
+    def permit_watches(pid, count):
+        """Raises the number of folders that the user of the daemon may watch."""
+        subprocess.run(["nsenter", f"--target={pid}", "--user", "--preserve-credentials", "sh",
+                        "-c", f"echo {count} >/proc/sys/user/max_inotify_watches"], check=True)
 
     def as_user(self):
         """The words before a command that run it in the namespaces of the daemon."""

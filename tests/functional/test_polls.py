@@ -117,6 +117,50 @@ def test_tree_that_is_removed_and_made_again_during_a_poll_is_shown(polled, tree
     assert polled.differences(tree) == []
 
 
+def test_folder_that_was_away_in_a_poll_is_watched_afterwards(inside, tree, strace, mount):
+    folder, kept = tree / "many/100/deep", tree.parent / "kept"
+    trees.write(folder / "3", b"three")
+    with followed_inside(inside, tree, mount) as (process, at):
+        sync = (at / ".twinfs/sync").read_text
+        inside.permit_watches(process.pid, 4 * FOLDERS)
+        folder.rename(kept)
+        with held_meanwhile(sync, process.pid, tree / "many/500"):
+            kept.rename(folder)
+        trees.write(folder / "new", b"new")
+        sync()
+        assert (at / "uniques/many/100/deep/new").exists()
+
+
+def source_state(view):
+    """What the status says about the only source."""
+    (state,) = json.loads((view / ".twinfs/status.json").read_text())["sources"]
+    return state
+
+
+@contextlib.contextmanager
+def changed_all_the_time(folder):
+    """Names come and go in a folder during the block."""
+    script = 'trap "ended=1" TERM; until [ "$ended" ]; do : >"$0"; rm "$0"; done'
+    with subprocess.Popen(["sh", "-c", script, folder / "name"]) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def test_source_that_can_be_watched_at_last_lacks_no_names(inside, tree, strace, mount):
+    with followed_inside(inside, tree, mount) as (process, at):
+        sync = (at / ".twinfs/sync").read_text
+        with changed_all_the_time(tree / DEEP):
+            sync()
+            assert "moved" in source_state(at)
+            inside.permit_watches(process.pid, 4 * FOLDERS)
+            sync()
+        sync()
+        assert "moved" not in source_state(at)
+
+
 def test_more_gone_names_than_are_held_are_removed(twinfs, source):
     trees.many(source, 4200, lambda number: b"%d" % number, folders=4200)
     with twinfs.mounted(source, options=["--wait", "--watch=none"]) as view:

@@ -284,7 +284,7 @@ static int remove_gone(struct polling *polling, const struct polled *polled)
 
 /* Requests rechecks of directories that were not at their paths. The index has lost those of which
  * another directory lacked the name. The others were moved during the poll, and so was a directory
- * whose name was gone and is there again. */
+ * whose name was gone and is there again: the poll left out what is below it. */
 static int note_strays(struct polling *polling, const struct polled *polled)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -298,12 +298,17 @@ static int note_strays(struct polling *polling, const struct polled *polled)
 	polling->moved |= misplaced.count > 0 || gone.count > 0 || polling->overflowed;
 	for (size_t i = 0; r == 0 && i < misplaced.count; i++)
 		recheck_inbox_add(polled->inbox, &misplaced.list[i], true);
+	for (size_t i = 0; r == 0 && i < gone.count; i++) {
+		gone.list[i].scope = RECHECK_TREE;
+		recheck_inbox_add(polled->inbox, &gone.list[i], false);
+	}
 	free(misplaced.list);
 	free(gone.list);
 	return r;
 }
 
-/* Sets the states of the polled sources. */
+/* Sets the states of the polled sources. A source that is watched as a whole lacks no moved names:
+ * events report what was moved to a directory after the poll passed it. */
 static void set_states(const struct polling *polling, const struct polled *polled)
 {
 	const struct sources *sources = polled->ingest->sources;
@@ -311,13 +316,14 @@ static void set_states(const struct polling *polling, const struct polled *polle
 
 	count_unwatched(polled);
 	for (size_t i = 0; i < sources->count; i++) {
-		if (!states[i].is_polled_now)
-			continue;
+		bool was_polled = states[i].is_polled_now;
+
 		states[i].is_polled_now = false;
 		if (atomic_load(&sources->list[i].missing))
 			continue;
-		atomic_store(&states[i].unwatched, states[i].unwatched_before);
-		if (!polling->moved)
+		if (was_polled)
+			atomic_store(&states[i].unwatched, states[i].unwatched_before);
+		if ((was_polled && !polling->moved) || !source_state_is_walked(&states[i]))
 			atomic_store(&sources->list[i].moved, false);
 	}
 	if (polling->moved)
