@@ -448,7 +448,7 @@ def test_changes_during_a_check_are_no_difference(twinfs, tree):
 def test_check_after_a_killed_check_works(twinfs, tree, strace):
     twinfs.ok("scan", tree)
     _, trace = twinfs.traced("check", tree, calls="trace=fdatasync",
-                             flags=["-e", "inject=fdatasync:signal=KILL:when=3"])
+                             flags=["-e", "inject=fdatasync:signal=KILL:when=1"])
     assert b"killed by SIGKILL" in trace
     assert left_over(twinfs)
     assert check(twinfs, tree) == ({}, [])
