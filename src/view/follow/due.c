@@ -163,11 +163,6 @@ int due_choose(const struct due *due, enum due_choice choice, size_t files, stru
 	return r;
 }
 
-static bool has_number(const uint64_t *list, size_t count, uint64_t number)
-{
-	return count > 0 && bsearch(&number, list, count, sizeof(*list), numbers_by_value);
-}
-
 void due_remove(struct due *due, const struct due_part *part)
 {
 	struct due_size *size;
@@ -179,21 +174,19 @@ void due_remove(struct due *due, const struct due_part *part)
 	}
 }
 
-int due_finish(const struct due_part *part, struct backoff *backoff, const struct bytes *pending,
-	       uint64_t now_ns)
+int due_finish(const struct due_part *part, struct backoff *backoff, const struct bytes *unread,
+	       int (*again)(struct backoff *, uint64_t file, uint64_t now_ns), uint64_t now_ns)
 {
-	const uint64_t *list = (const void *)pending->data;
-	size_t count = pending->length / sizeof(*list);
+	const uint64_t *list = (const void *)unread->data;
 	int r = 0;
 
-	for (size_t i = 0; i < part->files.count; i++) {
-		if (backoff_is_taken(backoff, part->files.list[i]) &&
-		    !has_number(list, count, part->files.list[i]))
-			backoff_done(backoff, part->files.list[i], now_ns);
-	}
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; r == 0 && i < unread->length / sizeof(*list); i++) {
 		if (!backoff_waits(backoff, list[i], 0))
-			r = backoff_busy(backoff, list[i], now_ns);
+			r = again(backoff, list[i], now_ns);
+	}
+	for (size_t i = 0; r == 0 && i < part->files.count; i++) {
+		if (backoff_is_taken(backoff, part->files.list[i]))
+			backoff_done(backoff, part->files.list[i], now_ns);
 	}
 	return r;
 }

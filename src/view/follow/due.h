@@ -61,15 +61,18 @@ MUST_CHECK int due_choose(const struct due *due, enum due_choice choice, size_t 
 /* Removes what due_choose() chose. No file may have been added meanwhile. */
 void due_remove(struct due *due, const struct due_part *part);
 
-/* After a comparison: makes the pending files wait again, and ends the wait of the others of the
+/* After a comparison: makes the unread files wait again, and ends the wait of the others of the
  * part. Files that wait already stay as they are: they changed during the comparison, or became due
  * meanwhile, so that it possibly left them out.
  *
- * pending	ascending ids of the unread files of these sizes
+ * unread	ids of the files of these sizes that belong to this backoff
+ * again	backoff_busy() or backoff_failed()
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int due_finish(const struct due_part *part, struct backoff *backoff,
-			  const struct bytes *pending, uint64_t now_ns);
+			  const struct bytes *unread,
+			  int (*again)(struct backoff *, uint64_t file, uint64_t now_ns),
+			  uint64_t now_ns);
 
 void due_part_free(struct due_part *part);
 

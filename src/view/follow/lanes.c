@@ -272,18 +272,9 @@ static void answer(struct lanes *lanes, uint64_t ticket, int error)
  * The caller holds the lock. Returns 0 or -ENOMEM. */
 static int finish_failed(struct lane *lane, const struct due_part *part, const struct bytes *failed)
 {
-	const uint64_t *list = (const void *)failed->data;
 	uint64_t now = clock_monotonic_ns();
-	int r = 0;
+	int r = due_finish(part, &lane->failing, failed, backoff_failed, now);
 
-	for (size_t i = 0; r == 0 && i < failed->length / sizeof(*list); i++) {
-		if (!backoff_waits(&lane->failing, list[i], 0))
-			r = backoff_failed(&lane->failing, list[i], now);
-	}
-	for (size_t i = 0; r == 0 && i < part->files.count; i++) {
-		if (backoff_is_taken(&lane->failing, part->files.list[i]))
-			backoff_done(&lane->failing, part->files.list[i], now);
-	}
 	if (r < 0 || !lane->retries)
 		return r;
 	/* files that BACKOFF_ALL represents are possibly still unread */
@@ -430,7 +421,7 @@ static int compare_part(struct lane *lane, bool all, struct due_part *part)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&lane->worker.lock);
-	r = due_finish(part, &lane->backoff, &pending.waiting, clock_monotonic_ns());
+	r = due_finish(part, &lane->backoff, &pending.waiting, backoff_busy, clock_monotonic_ns());
 	if (r == 0)
 		r = finish_failed(lane, part, &pending.failed);
 	pthread_mutex_unlock(&lane->worker.lock);

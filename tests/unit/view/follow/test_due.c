@@ -187,7 +187,7 @@ static void finish(struct backoff *backoff, const struct due_part *part, uint64_
 	static const uint64_t ids[] = {1, 2, 3};
 	const struct bytes pending = {.data = (void *)ids, .length = unread * sizeof(*ids)};
 
-	assert_int_equal(due_finish(part, backoff, &pending, NOW), 0);
+	assert_int_equal(due_finish(part, backoff, &pending, backoff_busy, NOW), 0);
 }
 
 static void test_file_that_became_due_during_a_comparison_stays_due(void **state)
@@ -279,7 +279,7 @@ static void test_file_that_is_in_a_failed_round_twice_waits_again(void **state)
 		add(p, 0, 1);
 	}
 	choose(p, DUE_SOME, 1, 1, all_sizes);
-	assert_int_equal(due_finish(&p->part, &changed, &none, NOW), 0);
+	assert_int_equal(due_finish(&p->part, &changed, &none, backoff_busy, NOW), 0);
 	due_remove(&p->due, &p->part);
 	backoff_sweep(&changed, NOW + BACKOFF_MAX_MS * MS);
 	assert_int_equal(due_return(&p->due, &changed, &failing, NOW), 0);
