@@ -76,7 +76,6 @@ struct follower {
 	/* monotonic times of the beginning of the last poll, walk of all sources, and tick */
 	uint64_t polled_ns, rescanned_ns, ticked_ns;
 	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
-	uint64_t poll_began_ns; /* monotonic time at which the poll in progress began */
 	uint64_t next_tick_ns; /* latest start of the next round */
 	uint64_t resume_ns; /* until then no events are taken, unless a ticket waits */
 	bool purge; /* files have possibly lost their last name */
@@ -759,7 +758,6 @@ static int begin_poll(struct follower *follower, bool trusts_signatures)
 
 	polling_begin(&follower->polling, &polled);
 	follower->polling.trusts_signatures = trusts_signatures;
-	follower->poll_began_ns = clock_monotonic_ns();
 	atomic_store(&follower->lost_names, false);
 	follower->moved_ns = 0;
 	pthread_mutex_lock(&follower->worker.lock);
@@ -798,7 +796,7 @@ static int continue_poll(struct follower *follower)
 	follower->purge = true;
 	if (r == 0 && !polling->active && polling->for_moved)
 		follower->next_walk_ns =
-			clock_monotonic_ns() + pause_after(follower->poll_began_ns);
+			clock_monotonic_ns() + pause_after((uint64_t)polling->start.monotonic_ns);
 	if (r != -ESTALE && r != -ELOOP)
 		return r;
 	log_debug("cannot apply moves: %s; walking all sources", error_text(r));

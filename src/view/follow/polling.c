@@ -244,9 +244,10 @@ static void adapt(struct polling *polling, size_t count, uint64_t took_ns)
 /* ---- the end of a poll --------------------------------------------------------------- */
 
 /* Lists the directories of a set that the index has in sources that are still polled. */
-static int list_set(const struct polled *polled, struct catalog_reader *reader,
-		    const struct event_set *set, struct poll_portion *portion)
+static int list_set(const struct polled *polled, const struct event_set *set,
+		    struct poll_portion *portion)
 {
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	AUTO_FREE const struct name_events **entries = NULL;
 	struct dir_record dir;
 	size_t count;
@@ -255,6 +256,7 @@ static int list_set(const struct polled *polled, struct catalog_reader *reader,
 	portion->list = r == 0 ? calloc(count ? count : 1, sizeof(*portion->list)) : NULL;
 	if (!portion->list)
 		return -ENOMEM;
+	r = catalog_read_begin(polled->ingest->catalog, &reader);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = catalog_get_dir(reader, entries[i]->dir, &dir);
 		if (r == 0 && is_polled(polled, &dir))
@@ -268,14 +270,9 @@ static int list_set(const struct polled *polled, struct catalog_reader *reader,
 /* Removes the names that are still gone, in one recheck. */
 static int remove_gone(struct polling *polling, const struct polled *polled)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct poll_portion held = {0};
-	int r = catalog_read_begin(polled->ingest->catalog, &reader);
+	int r = list_set(polled, &polling->held, &held);
 
-	if (r == 0)
-		r = list_set(polled, reader, &polling->held, &held);
-	catalog_read_end(reader);
-	reader = NULL;
 	if (r == 0)
 		r = recheck(polling, polled, held.list, held.count);
 	free(held.list);
@@ -287,14 +284,11 @@ static int remove_gone(struct polling *polling, const struct polled *polled)
  * whose name was gone and is there again: the poll left out what is below it. */
 static int note_strays(struct polling *polling, const struct polled *polled)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct poll_portion misplaced = {0}, gone = {0};
-	int r = catalog_read_begin(polled->ingest->catalog, &reader);
+	int r = list_set(polled, &polling->misplaced, &misplaced);
 
 	if (r == 0)
-		r = list_set(polled, reader, &polling->misplaced, &misplaced);
-	if (r == 0)
-		r = list_set(polled, reader, &polling->gone, &gone);
+		r = list_set(polled, &polling->gone, &gone);
 	polling->moved |= misplaced.count > 0 || gone.count > 0 || polling->overflowed;
 	for (size_t i = 0; r == 0 && i < misplaced.count; i++)
 		recheck_inbox_add(polled->inbox, &misplaced.list[i], true);
