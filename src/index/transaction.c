@@ -55,12 +55,8 @@ static int commit(struct catalog_writer *w)
 	struct catalog *catalog = w->catalog;
 	uint64_t began_ns = clock_monotonic_ns();
 	bool has_ended = w->totals.scans > 0 && !w->totals.unended;
-	int r = store_sync_commits(&catalog->store, has_ended);
+	int r = store_write_commit(&catalog->store, w->store.reader.txn, has_ended);
 
-	if (r == 0)
-		r = store_write_commit(&catalog->store, w->store.reader.txn);
-	else
-		store_write_abort(&catalog->store, w->store.reader.txn);
 	atomic_fetch_add(&catalog->commits_ns, clock_monotonic_ns() - began_ns);
 	return r;
 }

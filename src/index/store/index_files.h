@@ -71,8 +71,8 @@ MUST_CHECK int index_files_remove(int folder_fd);
 /* Returns whether the folder has no index yet. */
 bool index_is_empty(int folder_fd);
 
-/* Replaces a small file in the folder atomically. durable: not the old file is there if the machine
- * stops. Returns 0 or -errno. */
+/* Replaces a small file in the folder atomically. durable: the new file stays if the machine stops
+ * after that; otherwise the old one possibly comes back. Returns 0 or -errno. */
 MUST_CHECK int index_file_replace(int folder_fd, const char *name, const char *text, bool durable);
 
 /* Replaces a small file in the folder without a sync. If the process or the machine stops, the file

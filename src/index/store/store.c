@@ -191,12 +191,11 @@ static int leave_unsynced(struct store *store)
 	return store_error(r);
 }
 
-int store_sync_commits(struct store *store, bool is_urgent)
+/* Returns whether the next commit has to wait for the unsynced ones. */
+static bool ends_unsynced(const struct store *store, bool is_urgent)
 {
-	if (!store->unsynced_ns ||
-	    (!is_urgent && clock_monotonic_ns() - store->unsynced_ns < UNSYNCED_MS * MS_NS))
-		return 0;
-	return store_error(mdb_env_set_flags(store->env, MDB_NOSYNC, 0));
+	return store->unsynced_ns &&
+	       (is_urgent || clock_monotonic_ns() - store->unsynced_ns >= UNSYNCED_MS * MS_NS);
 }
 
 /* Notes whether the unsynced commits are on the disk, after one that waited for it. The kernel
@@ -626,14 +625,15 @@ static bool is_last(struct store *store, size_t txn_id)
 	return mdb_env_info(store->env, &info) == 0 && info.me_last_txnid >= txn_id;
 }
 
-int store_write_commit(struct store *store, MDB_txn *txn)
+int store_write_commit(struct store *store, MDB_txn *txn, bool is_urgent)
 {
 	size_t id = mdb_txn_id(txn);
-	unsigned int flags = MDB_NOSYNC;
-	bool waits = store->unsynced_ns && mdb_env_get_flags(store->env, &flags) == 0 &&
-		     !(flags & MDB_NOSYNC);
-	int r = mdb_txn_commit(txn);
+	bool waits = ends_unsynced(store, is_urgent);
+	int r;
 
+	if (waits)
+		(void)mdb_env_set_flags(store->env, MDB_NOSYNC, 0);
+	r = mdb_txn_commit(txn);
 	store_note_change(store);
 	if (waits)
 		note_synced_commit(store, r);

@@ -78,9 +78,9 @@ MUST_CHECK static inline int store_result(struct store *store, int mdb_code)
 void store_mark_untrusted(struct store *store);
 
 /* Opens the environment in folder and its tables. If hooks is not NULL, creates a missing data file
- * without calling a hook, and missing tables. The commits to a new data file are not synced until
- * store_sync_commits() or store_close(). Returns 0 or -errno; the caller must call store_close() in
- * either case.
+ * without calling a hook, and missing tables. The first commits to a new data file are
+ * synced by a later store_write_commit() or by store_close(). Returns 0 or -errno; the caller must
+ * call store_close() in either case.
  *
  * folder	or, only for reading, a private copy of a data file, which no process changes
  * map_bytes	initial size of the map; 0: the default
@@ -114,18 +114,14 @@ void store_read_end(struct catalog_reader *reader);
 /* store_write_begin() begins the only write transaction; the caller must have the write lock.
  * store_write_begin() also discards the snapshots of killed processes; it returns -ENOENT if the
  * data file was removed, as no later process would find the changes, and -EDEADLK if the thread has
- * a snapshot, for which a growing map would wait. store_write_commit() commits
- * the transaction. If the write of the root page reported a failure but readers see the new state,
- * store_write_commit() also returns 0. */
+ * a snapshot, for which a growing map would wait.
+ *
+ * store_write_commit() commits the transaction, and syncs it and all before it, unless is_urgent is
+ * false and less than a second has passed since the data file was made. If the write of the root
+ * page reported a failure but readers see the new state, store_write_commit() also returns 0. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
-MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
+MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn, bool is_urgent);
 void store_write_abort(struct store *store, MDB_txn *txn);
-
-/* Makes the next commit of a new data file, and all later ones, wait for the disk. What was
- * committed before it is then on the disk, too. If `is_urgent` is false and less than a second has
- * passed since the data file was made, does nothing. The caller has the write lock. Returns 0 or
- * -errno. */
-MUST_CHECK int store_sync_commits(struct store *store, bool is_urgent);
 
 /* Must be called before a record is written or deleted. Returns 0 or -errno. */
 MUST_CHECK static inline int store_before_change(struct store *store)
