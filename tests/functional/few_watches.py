@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Views of a daemon that may watch few folders."""
 import contextlib
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -47,3 +48,13 @@ def followed_inside(inside, source, mount):
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(TIMEOUT)
+
+
+def unwatched(process, folders):
+    """The first of more than FEW folders that the process does not watch by inotify."""
+    known = set()
+    for path in Path(f"/proc/{process.pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            known |= {int(number, 16)
+                      for number in re.findall(r"^inotify .*ino:(\w+)", path.read_text(), re.M)}
+    return next(folder for folder in folders if folder.stat().st_ino not in known)

@@ -12,7 +12,7 @@ import storm
 import trees
 from changes import DATA, OTHER
 from disks import overlay
-from few_watches import FEW, followed_inside
+from few_watches import FEW, followed_inside, unwatched
 from processes import TIMEOUT, stopped, until
 from program import View, held_meanwhile
 
@@ -214,15 +214,17 @@ def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
                 if (at / tree / f"{number:03}/new").exists()] == list(range(FOLDERS))
 
 
-@pytest.mark.parametrize("of", ["", "waits"], ids=["watched folder", "folder not listed yet"])
+@pytest.mark.parametrize("is_listed", [True, False], ids=["listed folder", "folder not listed yet"])
 def test_file_that_is_moved_into_a_folder_without_a_watch_is_found(inside, source, mount, strace,
-                                                                   of):
-    trees.fill(source, {f"{folder}{number:03}{name}": f"{folder}{number}".encode()
-                        for number in range(FOLDERS)
-                        for folder, name in [("", "/file"), ("file", ""), ("waits/", "")]})
-    files = sorted(path for path in (source / of).iterdir() if path.is_file())
+                                                                   is_listed):
+    waiting = [f"waits{number}" for number in range(FEW + 1)]
+    trees.fill(source, {path: path.encode() for number in range(FOLDERS) for path in (
+        f"{number:03}/file", f"file{number:03}", *(f"{name}/{number:03}" for name in waiting))})
     with followed_inside(inside, source, mount) as (process, at):
-        with held_meanwhile((at / ".twinfs/sync").read_text, process.pid, source / "waits"):
+        waits = unwatched(process, [source / name for name in waiting])
+        of = source if is_listed else waits
+        files = sorted(path for path in of.iterdir() if path.is_file())
+        with held_meanwhile((at / ".twinfs/sync").read_text, process.pid, waits):
             for number, file in enumerate(files):
                 file.rename(source / f"{number:03}/moved")
         assert [number for number in range(FOLDERS)

@@ -12,7 +12,7 @@ import pytest
 import storm
 import trees
 from disks import bound, disk
-from few_watches import followed_inside
+from few_watches import FEW, followed_inside, unwatched
 from processes import attached, is_held, stopped, until
 from program import held_meanwhile
 from test_live_watch import queue_length
@@ -35,6 +35,11 @@ def polled(request, twinfs, tree, strace):
     options = ["--wait", f"--watch={request.param}", "--interval=1h"]
     with twinfs.mounted(tree, options=options) as view:
         yield view
+
+
+def some_folders(tree):
+    """More folders than are watched."""
+    return [tree / f"many/{number}" for number in range(500, 501 + FEW)]
 
 
 @contextlib.contextmanager
@@ -124,7 +129,7 @@ def test_folder_that_was_away_in_a_poll_is_watched_afterwards(inside, tree, stra
         sync = (at / ".twinfs/sync").read_text
         inside.permit_watches(process.pid, 4 * FOLDERS)
         folder.rename(kept)
-        with held_meanwhile(sync, process.pid, tree / "many/500"):
+        with held_meanwhile(sync, process.pid, unwatched(process, some_folders(tree))):
             kept.rename(folder)
         trees.write(folder / "new", b"new")
         sync()
@@ -152,7 +157,7 @@ def changed_all_the_time(folder):
 def test_source_that_can_be_watched_at_last_lacks_no_names(inside, tree, strace, mount):
     with followed_inside(inside, tree, mount) as (process, at):
         sync = (at / ".twinfs/sync").read_text
-        with changed_all_the_time(tree / DEEP):
+        with changed_all_the_time(unwatched(process, some_folders(tree))):
             sync()
             assert "moved" in source_state(at)
             inside.permit_watches(process.pid, 4 * FOLDERS)
