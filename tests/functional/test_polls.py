@@ -16,6 +16,7 @@ from few_watches import FEW, followed_inside, unwatched
 from processes import attached, is_held, stopped, until
 from program import held_meanwhile
 from test_live_watch import queue_length
+from test_operations import LAST_WALK
 
 FOLDERS = 600  # several portions
 DEEP = "many/300/deep"  # polls pass it last, as its id is higher than those of all other folders
@@ -70,6 +71,33 @@ def test_events_do_not_wait_for_the_end_of_a_poll(inside, tree, strace, mount):
         trees.write(tree / "first/new", b"new")
         assert until(lambda: (at / "uniques/first/new").exists())
         assert lasts()
+
+
+def last_walk(view):
+    """When the last walk of all sources has ended."""
+    return view.metrics()[LAST_WALK, frozenset()]
+
+
+def test_events_do_not_wait_for_the_end_of_a_walk_that_they_require(twinfs, tree, strace):
+    """Nobody waits for a barrier, so the walk is a poll of all folders, watched ones as well."""
+    changed, link = tree / DEEP / "same", tree / "links/link"
+    slow = [word for folder in (tree / "many").iterdir() for word in ("-P", folder)]
+    with twinfs.mounted(tree, options=["--wait", "--watch=inotify", "--interval=1h"]) as view:
+        with stopped(view.pid):
+            link.parent.mkdir()
+            os.link(changed, link)
+            trees.write(link, b"written before the folder of the link had a watch")
+            link.unlink()
+            trees.write(link.parent / "new", b"newer")
+        assert until(lambda: (view.uniques / "links/new").exists())
+        walked = last_walk(view)
+        with attached(view.pid, "-e", "inject=getdents64:delay_enter=100ms", *slow):
+            assert until(lambda: is_held(view.pid))
+            trees.write(tree / "first/new", b"new")
+            assert until(lambda: (view.uniques / "first/new").exists())
+            assert last_walk(view) == walked
+        assert until(lambda: (view.uniques / DEEP / "same").exists())
+        assert view.differences_now(tree) == []
 
 
 def test_events_that_are_lost_in_a_poll_require_a_walk(inside, tree, strace, mount):

@@ -4,7 +4,7 @@
  *
  *	events, recheck_inbox --wake--> rechecks --> commits; written files --> lanes
  *	every TICK_MS ----------------> purge, retries, walks that are due
- *	every --interval -------------> a poll: one portion in each round (polling.h)
+ *	every --interval, or a miss --> a poll: one portion in each round (polling.h)
  *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
  *
  * The thread pauses after each round (ticket_worker.h) and after a failure. During a poll, the
@@ -492,6 +492,7 @@ static int note_source(struct follower *follower, size_t source)
 
 	atomic_store(&follower->sources[source].unwatched, 0);
 	atomic_store(&follower->sources[source].needs_walk, false);
+	atomic_store(&follower->sources[source].is_walked_by_poll, false);
 	follower->sources[source].is_walked = true;
 	follower->sources[source].is_polled_now = false;
 	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
@@ -750,14 +751,16 @@ static struct polled polled_by(struct follower *follower)
 }
 
 /* Begins a poll of sources that are not wholly watched, and requests rechecks of mount points. The
- * recheck of a mount point notes it again. */
-static int begin_poll(struct follower *follower, bool trusts_signatures)
+ * recheck of a mount point notes it again. awaited: a ticket waits, for which sources that need it
+ * are walked later, at once */
+static int begin_poll(struct follower *follower, bool trusts_signatures, bool awaited)
 {
 	const struct polled polled = polled_by(follower);
+	bool walks = !awaited && clock_monotonic_ns() >= follower->next_walk_ns;
 	int r;
 
-	polling_begin(&follower->polling, &polled);
-	follower->polling.trusts_signatures = trusts_signatures;
+	polling_begin(&follower->polling, &polled, walks);
+	follower->polling.trusts_signatures = trusts_signatures && !follower->polling.for_missed;
 	atomic_store(&follower->lost_names, false);
 	follower->moved_ns = 0;
 	pthread_mutex_lock(&follower->worker.lock);
@@ -766,12 +769,14 @@ static int begin_poll(struct follower *follower, bool trusts_signatures)
 	return r;
 }
 
-/* Returns how long no walk for missed changes begins after one that began at this time. */
-static uint64_t pause_after(uint64_t began_ns)
+/* Sets the earliest time of the next walk for missed changes, after one that took so long. */
+static void pause_after(struct follower *follower, uint64_t walk_ns)
 {
-	uint64_t pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
+	uint64_t pause_ns = NEEDED_WALK_WALKS * walk_ns;
 
-	return pause_ns < NEEDED_WALK_MS_MIN * MS_NS ? NEEDED_WALK_MS_MIN * MS_NS : pause_ns;
+	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)
+		pause_ns = NEEDED_WALK_MS_MIN * MS_NS;
+	follower->next_walk_ns = clock_monotonic_ns() + pause_ns;
 }
 
 /* Rechecks a portion of the poll in progress. After -ESTALE and -ELOOP, requests walks of all
@@ -794,9 +799,8 @@ static int continue_poll(struct follower *follower)
 	if (follower->moved_ns < polling->moved_ns)
 		follower->moved_ns = polling->moved_ns;
 	follower->purge = true;
-	if (r == 0 && !polling->active && polling->for_moved)
-		follower->next_walk_ns =
-			clock_monotonic_ns() + pause_after((uint64_t)polling->start.monotonic_ns);
+	if (r == 0 && !polling->active && polling->for_missed)
+		pause_after(follower, polling->took_ns);
 	if (r != -ESTALE && r != -ELOOP)
 		return r;
 	log_debug("cannot apply moves: %s; walking all sources", error_text(r));
@@ -808,7 +812,7 @@ static int continue_poll(struct follower *follower)
  * that changed since. */
 static int poll_now(struct follower *follower, bool trusts_signatures)
 {
-	int r = begin_poll(follower, trusts_signatures);
+	int r = begin_poll(follower, trusts_signatures, true);
 
 	while (r == 0 && follower->polling.active && !stop_requested()) {
 		r = continue_poll(follower);
@@ -847,7 +851,7 @@ static int note_due(struct follower *follower, bool awaited)
 	    follower->polling.active || !is_due(&follower->polled_ns, settings->interval_ms))
 		return r;
 	/* A walk that reads all contents again would have no end if one followed the other. */
-	return begin_poll(follower, true);
+	return begin_poll(follower, true, false);
 }
 
 static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
@@ -874,29 +878,27 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
-/* Polls for names that were possibly moved past earlier walks. Without a ticket, only begins a poll
- * unless one is in progress. Sets *polled if a poll has ended. Returns 0 or -errno. */
-static int search_moved(struct follower *follower, bool awaited, bool *polled)
+/* Begins a poll of sources with changes that events did not report in full, and of those past whose
+ * walk names were possibly moved, unless a poll is in progress. */
+static int poll_for_missed(struct follower *follower)
 {
+	const struct sources *sources = follower->ingest.sources;
+	bool lacks_moved = source_states_lack_moved(sources) &&
+			   follower->settings.mode != FOLLOW_NONE &&
+			   follower->moved_ns <= clock_file_ns();
 	int r;
 
-	if (awaited) {
-		/* else a change before the poll has the time at which the poll begins */
-		stop_or_await_file_time(follower->moved_ns);
-		*polled = true;
-		return poll_now(follower, true);
-	}
-	if (follower->settings.mode == FOLLOW_NONE || follower->polling.active ||
-	    follower->moved_ns > clock_file_ns())
+	if (follower->polling.active ||
+	    (!lacks_moved && !source_states_need_walk(follower->sources, sources->count)))
 		return 0;
-	r = begin_poll(follower, true);
-	follower->polling.for_moved = true;
+	r = begin_poll(follower, true, false);
+	follower->polling.for_missed = true;
 	return r;
 }
 
-/* Walks sources with changes that events did not report in full, and those past whose walk names
- * were possibly moved. The caller must first process all events, as a walk detects no moves. */
-static int walk_for_missed(struct follower *follower, bool awaited)
+/* For a ticket: does the same at once. The caller must first process all events, as a walk detects
+ * no moves. */
+static int walk_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns();
 	int r = note_sources_if(follower, source_state_needs_walk);
@@ -906,10 +908,14 @@ static int walk_for_missed(struct follower *follower, bool awaited)
 		follower->ingest.trusts_signatures = false;
 		r = catch_up(follower);
 	}
-	if (r == 0 && source_states_lack_moved(follower->ingest.sources))
-		r = search_moved(follower, awaited, &walks);
+	if (r == 0 && source_states_lack_moved(follower->ingest.sources)) {
+		/* else a change before the poll has the time at which the poll begins */
+		stop_or_await_file_time(follower->moved_ns);
+		walks = true;
+		r = poll_now(follower, true);
+	}
 	if (walks)
-		follower->next_walk_ns = clock_monotonic_ns() + pause_after(began_ns);
+		pause_after(follower, clock_monotonic_ns() - began_ns);
 	return r;
 }
 
@@ -926,7 +932,7 @@ static int walk_for_ticket(struct follower *follower)
 			      follower->moved_ns > clock_file_ns()))
 			break;
 		if (r == 0)
-			r = walk_for_missed(follower, true);
+			r = walk_for_missed(follower);
 	}
 	return r;
 }
@@ -954,7 +960,7 @@ static int follow_events(struct follower *follower, bool awaited)
 	if (r == 0 && awaited)
 		r = walk_for_ticket(follower);
 	else if (r == 0 && clock_monotonic_ns() >= follower->next_walk_ns)
-		r = walk_for_missed(follower, false);
+		r = poll_for_missed(follower);
 	if (r == 0 && awaited)
 		r = recheck_once_more(follower);
 	if (awaited)

@@ -43,20 +43,25 @@ void polling_deinit(struct polling *polling)
 	pthread_mutex_destroy(&polling->lock);
 }
 
-void polling_begin(struct polling *polling, const struct polled *polled)
+void polling_begin(struct polling *polling, const struct polled *polled, bool walks)
 {
 	struct source_state *states = polled->states;
 
 	reset(polling);
+	polling->for_missed = false;
 	for (size_t i = 0; i < polled->ingest->sources->count; i++) {
-		states[i].is_polled_now = source_state_is_walked(&states[i]);
+		bool is_walked = source_state_begin_walk(&states[i], walks);
+
+		polling->for_missed |= is_walked;
+		states[i].is_polled_now = is_walked || source_state_is_walked(&states[i]);
 		states[i].is_walked |= states[i].is_polled_now;
 		states[i].unwatched_before = 0;
 		atomic_store(&states[i].unwatched_last, 0);
 	}
 	polling->active = true;
-	polling->moved = polling->for_moved = false;
+	polling->moved = false;
 	polling->moved_ns = 0;
+	polling->took_ns = 0;
 	polling->start = walk_start_now();
 	polling->after = 0;
 	polling->end = catalog_ids_end(polled->ingest->catalog);
@@ -126,9 +131,12 @@ static bool is_polled(const struct polled *polled, const struct dir_record *dir)
 	       !atomic_load(&sources->list[dir->source].missing);
 }
 
+/* Returns whether events report the changes of a directory, and did so without a gap. */
 static bool has_watch(const struct polled *polled, const struct dir_record *dir)
 {
-	return polled->watch && !polled->states[dir->source].polled &&
+	struct source_state *states = &polled->states[dir->source];
+
+	return polled->watch && !states->polled && !atomic_load(&states->is_walked_by_poll) &&
 	       watch_has(polled->watch, dir->source, dir->id);
 }
 
@@ -313,6 +321,7 @@ static void set_states(const struct polling *polling, const struct polled *polle
 		bool was_polled = states[i].is_polled_now;
 
 		states[i].is_polled_now = false;
+		atomic_store(&states[i].is_walked_by_poll, false);
 		if (atomic_load(&sources->list[i].missing))
 			continue;
 		if (was_polled)
@@ -342,14 +351,16 @@ int polling_continue(struct polling *polling, const struct polled *polled)
 {
 	struct poll_portion portion = {.list = calloc(polling->dirs, sizeof(*portion.list)),
 				       .after = polling->after};
-	uint64_t began_ns;
+	uint64_t began_ns, took_ns;
 	int r = portion.list ? choose(polling, polled, &portion) : -ENOMEM;
 
 	began_ns = clock_monotonic_ns();
 	if (r == 0)
 		r = recheck(polling, polled, portion.list, portion.count);
+	took_ns = clock_monotonic_ns() - began_ns;
+	polling->took_ns += took_ns;
 	if (r == 0 && portion.count > 0)
-		adapt(polling, portion.count, clock_monotonic_ns() - began_ns);
+		adapt(polling, portion.count, took_ns);
 	if (r == 0)
 		polling->after = portion.after;
 	free(portion.list);

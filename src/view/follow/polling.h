@@ -3,7 +3,8 @@
 #define VIEW_FOLLOW_POLLING_H
 
 /* A poll: the recheck of all directories without a watch, in the sources that are not wholly
- * watched. The follower takes events between its portions.
+ * watched, and of all directories in sources that need a walk. The follower takes events between
+ * its portions.
  *
  *	polling_begin --> polling_continue: directories by id, some at a time --> ingest_recheck
  *	                       |                                                     |
@@ -33,7 +34,8 @@
 /* Unless a comment says otherwise, only the follower uses a field. */
 struct polling {
 	bool active;
-	bool for_moved; /* it searches names that were moved past earlier walks */
+	/* a source needs a walk, or lacks names that were moved past earlier walks */
+	bool for_missed;
 	bool moved; /* names were possibly moved past the poll, or past walks since it began */
 	int64_t moved_ns; /* as in struct ingest_result */
 	bool of_other_host; /* the last portion was on a file system of another host */
@@ -41,6 +43,7 @@ struct polling {
 	struct walk_start start;
 	uint64_t after, end; /* the ids of directories that are left; both are exclusive */
 	size_t dirs; /* number of directories in a portion */
+	uint64_t took_ns; /* time of all its portions */
 	pthread_mutex_t lock; /* guards the fields below */
 	struct event_set held; /* directories with names that are gone */
 	struct event_set gone; /* directories whose names are gone */
@@ -59,8 +62,11 @@ struct polled {
 void polling_init(struct polling *polling);
 void polling_deinit(struct polling *polling);
 
-/* Begins a poll of all sources for which source_state_is_walked(). Ends a poll in progress. */
-void polling_begin(struct polling *polling, const struct polled *polled);
+/* Begins a poll of all sources for which source_state_is_walked(). Ends a poll in progress.
+ *
+ * walks	it also passes all directories of the sources for which source_state_needs_walk()
+ */
+void polling_begin(struct polling *polling, const struct polled *polled, bool walks);
 
 /* Rechecks a portion, some ten milliseconds of work unless a single directory takes longer. After
  * the last one, removes the names that are gone, and sets the states of the sources. The caller

@@ -91,7 +91,19 @@ void source_states_require_walk_all(struct source_state *list, size_t count)
 
 bool source_state_needs_walk(struct source_state *states)
 {
-	return !states->polled && atomic_load(&states->needs_walk);
+	return !states->polled &&
+	       (atomic_load(&states->needs_walk) || atomic_load(&states->is_walked_by_poll));
+}
+
+bool source_state_begin_walk(struct source_state *states, bool begins)
+{
+	bool needs_walk = source_state_needs_walk(states);
+
+	atomic_store(&states->needs_walk, needs_walk);
+	atomic_store(&states->is_walked_by_poll, needs_walk && begins);
+	if (needs_walk && begins)
+		atomic_store(&states->needs_walk, false);
+	return needs_walk && begins;
 }
 
 bool source_states_need_walk(struct source_state *list, size_t count)

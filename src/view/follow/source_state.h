@@ -30,6 +30,8 @@ struct source_state {
 	/* number of directories that could not be watched since the last walk began */
 	_Atomic uint64_t unwatched;
 	atomic_bool needs_walk; /* events did not report a change in full */
+	/* the same, and the poll in progress (polling.h) passes all directories of the source */
+	atomic_bool is_walked_by_poll;
 	/* The source is in the poll in progress (polling.h). Set only while no walk runs. */
 	bool is_polled_now;
 	/* The directories that could not be watched since this poll began: in the last portion, and
@@ -62,9 +64,13 @@ void source_states_require_walk(struct source_state *list, const struct sources 
 /* Requires a walk of all sources. */
 void source_states_require_walk_all(struct source_state *list, size_t count);
 
-/* Returns whether a watched source needs a walk, as events did not report a change in full. Always
- * false for a polled source, which is walked anyway. */
+/* Returns whether a watched source needs a walk, as events did not report a change in full, and the
+ * walk has not ended. Always false for a polled source, which is walked anyway. */
 bool source_state_needs_walk(struct source_state *states);
+
+/* For the beginning of a poll: notes whether it passes all directories of a watched source. A need
+ * that the poll before has not met stays. Returns whether the poll passes all directories. */
+bool source_state_begin_walk(struct source_state *states, bool begins);
 
 /* Returns whether source_state_needs_walk() for any source. */
 bool source_states_need_walk(struct source_state *list, size_t count);
