@@ -12,10 +12,10 @@
 #include "index/source.h"
 
 /* Duration of a portion, after which events are taken. A portion has as many directories as fit in
- * it by the duration of the last one. */
+ * it by the duration of the last one. The first one of a poll is small, as directories can be
+ * large. */
 #define PORTION_NS (30 * MS_NS)
-#define PORTION_DIRS_FIRST 256
-#define PORTION_DIRS_MIN 16
+#define PORTION_DIRS_FIRST 4
 #define PORTION_DIRS_MAX 4096
 
 /* Maximum number of directories that are examined for a portion, most of which have a watch. */
@@ -23,7 +23,7 @@
 
 void polling_init(struct polling *polling)
 {
-	*polling = (struct polling){.dirs = PORTION_DIRS_FIRST};
+	*polling = (struct polling){0};
 	pthread_mutex_init(&polling->lock, NULL);
 }
 
@@ -62,6 +62,7 @@ void polling_begin(struct polling *polling, const struct polled *polled, bool wa
 	polling->moved = false;
 	polling->moved_ns = 0;
 	polling->took_ns = 0;
+	polling->dirs = PORTION_DIRS_FIRST;
 	polling->start = walk_start_now();
 	polling->after = 0;
 	polling->end = catalog_ids_end(polled->ingest->catalog);
@@ -246,7 +247,7 @@ static void adapt(struct polling *polling, size_t count, uint64_t took_ns)
 		fit = 2 * (uint64_t)polling->dirs;
 	if (fit > PORTION_DIRS_MAX)
 		fit = PORTION_DIRS_MAX;
-	polling->dirs = fit < PORTION_DIRS_MIN ? PORTION_DIRS_MIN : (size_t)fit;
+	polling->dirs = fit < 1 ? 1 : (size_t)fit;
 }
 
 /* ---- the end of a poll --------------------------------------------------------------- */
