@@ -27,7 +27,7 @@ class Model:
     """All folders of some sources with their contents: {(root, part...): {content: size}}."""
 
     def __init__(self, roots, sizes=(1, 1 << 62)):
-        self.contents = {}
+        self.contents, self.bytes, self.equal = {}, {}, {}
         self.places = defaultdict(set)  # content -> folders that have a file of it themselves
         for number, root in enumerate(roots):
             for at, _, names in os.walk(os.fsencode(root)):
@@ -49,7 +49,9 @@ class Model:
             self.contents[folder[:depth]][content] = status.st_size
 
     def bytes_of(self, folder):
-        return sum(self.contents[folder].values())
+        if folder not in self.bytes:
+            self.bytes[folder] = sum(self.contents[folder].values())
+        return self.bytes[folder]
 
     def is_candidate(self, first, second, both):
         """Whether the bounds let the pair be found."""
@@ -77,6 +79,11 @@ class Model:
 
     def are_equal(self, first, second):
         """Whether the folders have the same names of the same kinds and contents."""
+        if (first, second) not in self.equal:
+            self.equal[first, second] = self._have_equal_names(first, second)
+        return self.equal[first, second]
+
+    def _have_equal_names(self, first, second):
         paths = [self.path(folder) for folder in (first, second)]
         names = [sorted(os.listdir(path)) for path in paths]
         return names[0] == names[1] and all(
