@@ -840,8 +840,11 @@ int store_copy(struct catalog_reader *r, const char *path)
 /* A process that wrote less than this part of the records made little waste. */
 #define WRITTEN_PART 64
 
-/* A copy is worth its time if it saves more than this part. A first scan leaves about a fifth. */
-#define WASTE_PART 6
+/* A copy is worth its time if it saves more than a third, or more than a sixth of a large index. A
+ * first scan leaves about a fifth: of a small tree, the copy would take a tenth of its time. */
+#define WASTE_PART 3
+#define LARGE_BYTES (UINT64_C(256) << 20)
+#define LARGE_WASTE_PART 6
 
 /* Bytes of a page and of a record that LMDB needs itself. */
 #define PAGE_HEADER_BYTES 16
@@ -881,7 +884,7 @@ static int count_records(struct catalog_reader *r, uint64_t *records, uint64_t *
 
 static int find_waste(struct catalog_reader *r, bool *wasteful)
 {
-	uint64_t records, branch_pages, file_bytes, bytes = 0;
+	uint64_t records, branch_pages, file_bytes, part, bytes = 0;
 	MDB_envinfo info;
 	MDB_stat stat;
 	int code = mdb_env_info(r->store->env, &info);
@@ -898,7 +901,8 @@ static int find_waste(struct catalog_reader *r, bool *wasteful)
 	for (int table = 0; code == 0 && table < TABLE_COUNT; table++)
 		code = measure_table(r, (enum table)table, &bytes);
 	bytes += bytes / stat.ms_psize * PAGE_HEADER_BYTES + branch_pages * stat.ms_psize;
-	*wasteful = code == 0 && bytes < file_bytes - file_bytes / WASTE_PART;
+	part = file_bytes < LARGE_BYTES ? WASTE_PART : LARGE_WASTE_PART;
+	*wasteful = code == 0 && bytes < file_bytes - file_bytes / part;
 	return code;
 }
 
