@@ -218,11 +218,10 @@ MUST_CHECK int store_forget(struct store_writer *w, enum table table, struct key
  * Returns 0, or -errno and leaves no file. */
 MUST_CHECK int store_copy(struct catalog_reader *r, const char *path);
 
-/* Sets *wasteful to whether a copy would be smaller by more than a third, or a large one by more than
- * a sixth. Free pages and pages that
- * are half empty take the space: changes leave both. An index below 16 MiB is never wasteful. Reads
- * the headers of all records (15 ms for a million), but only if this process wrote many. Returns 0
- * or -errno. */
+/* Sets *wasteful to whether a copy would be smaller by more than a third, or a large one by more
+ * than a sixth. Free pages and pages that are half empty take the space: changes leave both. An
+ * index below 16 MiB is never wasteful. Reads the headers of all records (15 ms for a million), but
+ * only if this process wrote many. Returns 0 or -errno. */
 MUST_CHECK int store_is_wasteful(struct catalog_reader *r, bool *wasteful);
 
 #endif
