@@ -750,19 +750,19 @@ static struct polled polled_by(struct follower *follower)
 			       &follower->inbox};
 }
 
-/* Begins a poll of sources that are not wholly watched, and requests rechecks of mount points. The
- * recheck of a mount point notes it again. awaited: a ticket waits, for which sources that need it
- * are walked later, at once */
-static int begin_poll(struct follower *follower, bool trusts_signatures, bool awaited)
+/* Begins a poll (walks: as in polling_begin()), and requests rechecks of mount points. The recheck
+ * of a mount point notes it again. */
+static int begin_poll(struct follower *follower, bool walks, bool trusts_signatures)
 {
 	const struct polled polled = polled_by(follower);
-	bool walks = !awaited && clock_monotonic_ns() >= follower->next_walk_ns;
 	int r;
 
 	polling_begin(&follower->polling, &polled, walks);
-	follower->polling.trusts_signatures = trusts_signatures && !follower->polling.for_missed;
-	atomic_store(&follower->lost_names, false);
-	follower->moved_ns = 0;
+	follower->polling.trusts_signatures = trusts_signatures;
+	if (!walks) {
+		atomic_store(&follower->lost_names, false);
+		follower->moved_ns = 0;
+	}
 	pthread_mutex_lock(&follower->worker.lock);
 	r = event_set_merge(&follower->dirty, &follower->not_entered);
 	pthread_mutex_unlock(&follower->worker.lock);
@@ -812,7 +812,7 @@ static int continue_poll(struct follower *follower)
  * that changed since. */
 static int poll_now(struct follower *follower, bool trusts_signatures)
 {
-	int r = begin_poll(follower, trusts_signatures, true);
+	int r = begin_poll(follower, false, trusts_signatures);
 
 	while (r == 0 && follower->polling.active && !stop_requested()) {
 		r = continue_poll(follower);
@@ -832,6 +832,13 @@ static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
 	return true;
 }
 
+/* Returns whether a walk for changes that events did not report in full may begin. */
+static bool may_walk(const struct follower *follower)
+{
+	return clock_monotonic_ns() >= follower->next_walk_ns &&
+	       source_states_need_walk(follower->sources, follower->ingest.sources->count);
+}
+
 /* Requests periodic work that is due. awaited: a ticket waits */
 static int note_due(struct follower *follower, bool awaited)
 {
@@ -848,10 +855,11 @@ static int note_due(struct follower *follower, bool awaited)
 		r = note_all_sources(follower);
 	follower->ingest.trusts_signatures = false;
 	if (r < 0 || awaited || all || rescan || settings->mode == FOLLOW_NONE ||
-	    follower->polling.active || !is_due(&follower->polled_ns, settings->interval_ms))
+	    follower->polling.active || may_walk(follower) ||
+	    !is_due(&follower->polled_ns, settings->interval_ms))
 		return r;
 	/* A walk that reads all contents again would have no end if one followed the other. */
-	return begin_poll(follower, true, false);
+	return begin_poll(follower, false, true);
 }
 
 static bool recheck_is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
@@ -878,20 +886,19 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
-/* Begins a poll of sources with changes that events did not report in full, and of those past whose
- * walk names were possibly moved, unless a poll is in progress. */
+/* Begins a poll of sources with changes that events did not report in full, or else of those past
+ * whose walk names were possibly moved, unless a poll is in progress. */
 static int poll_for_missed(struct follower *follower)
 {
-	const struct sources *sources = follower->ingest.sources;
-	bool lacks_moved = source_states_lack_moved(sources) &&
+	bool walks = may_walk(follower);
+	bool lacks_moved = source_states_lack_moved(follower->ingest.sources) &&
 			   follower->settings.mode != FOLLOW_NONE &&
 			   follower->moved_ns <= clock_file_ns();
 	int r;
 
-	if (follower->polling.active ||
-	    (!lacks_moved && !source_states_need_walk(follower->sources, sources->count)))
+	if (follower->polling.active || (!walks && !lacks_moved))
 		return 0;
-	r = begin_poll(follower, true, false);
+	r = begin_poll(follower, walks, !walks);
 	follower->polling.for_missed = true;
 	return r;
 }

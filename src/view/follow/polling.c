@@ -48,18 +48,16 @@ void polling_begin(struct polling *polling, const struct polled *polled, bool wa
 	struct source_state *states = polled->states;
 
 	reset(polling);
-	polling->for_missed = false;
 	for (size_t i = 0; i < polled->ingest->sources->count; i++) {
 		bool is_walked = source_state_begin_walk(&states[i], walks);
 
-		polling->for_missed |= is_walked;
-		states[i].is_polled_now = is_walked || source_state_is_walked(&states[i]);
+		states[i].is_polled_now = walks ? is_walked : source_state_is_walked(&states[i]);
 		states[i].is_walked |= states[i].is_polled_now;
 		states[i].unwatched_before = 0;
 		atomic_store(&states[i].unwatched_last, 0);
 	}
 	polling->active = true;
-	polling->moved = false;
+	polling->moved = polling->for_missed = false;
 	polling->moved_ns = 0;
 	polling->took_ns = 0;
 	polling->dirs = PORTION_DIRS_FIRST;

@@ -3,8 +3,8 @@
 #define VIEW_FOLLOW_POLLING_H
 
 /* A poll: the recheck of all directories without a watch, in the sources that are not wholly
- * watched, and of all directories in sources that need a walk. The follower takes events between
- * its portions.
+ * watched; or a walk: that of all directories in the sources that need one. The follower takes
+ * events between its portions.
  *
  *	polling_begin --> polling_continue: directories by id, some at a time --> ingest_recheck
  *	                       |                                                     |
@@ -64,7 +64,7 @@ void polling_deinit(struct polling *polling);
 
 /* Begins a poll of all sources for which source_state_is_walked(). Ends a poll in progress.
  *
- * walks	it also passes all directories of the sources for which source_state_needs_walk()
+ * walks	it passes all directories of the sources for which source_state_needs_walk() instead
  */
 void polling_begin(struct polling *polling, const struct polled *polled, bool walks);
 
