@@ -135,7 +135,8 @@ def on_sshfs(_, folder, ending):
     # pylint: disable=consider-using-with
     process = subprocess.Popen([server], stdin=to_server, stdout=from_server)
     ending.callback(process.wait, 60)
-    command = ["sshfs", "-o", "passive,dir_cache=no", "-f", f":{real}"]
+    # noforget: else a file gets another inode number after a test has dropped the caches
+    command = ["sshfs", "-o", "passive,dir_cache=no,noforget", "-f", f":{real}"]
     mounted = fuse_place(folder, "sshfs", command, stdin=to_client, stdout=from_client)
     root = ending.enter_context(mounted)
     for pipe in (to_server, from_client, to_client, from_server):
