@@ -220,6 +220,7 @@ def test_stop_of_a_folder_that_is_not_shown_is_explained(desk, photos):
 
 def answer_progress(desk, shown):
     """Has zenity do this while it shows progress."""
+    desk.tests_progress = True
     desk.stand_in("zenity")
     path = desk.bin / "zenity"
     script = path.read_text().removeprefix("#!/bin/sh\n")
