@@ -19,7 +19,6 @@ from test_index_disk import grows_until_stale, shut_down
 
 DISK_BYTES = 32 << 20
 PROBLEM, FULL = "twinfs_problem", "index-full"
-LAST_WALK = "twinfs_last_full_walk_timestamp_seconds"
 ODD = b"a \"quoted\" \\ name\nof \xff bytes \xc3\xa9"
 
 
@@ -402,16 +401,21 @@ def test_parser_of_prometheus_reads_the_metrics_of_two_views(two_views):
         two_views[0].status()["version"]}
 
 
+def last_walk(view):
+    """When the last walk of all sources has ended."""
+    return view.metrics()["twinfs_last_full_walk_timestamp_seconds", frozenset()]
+
+
 def test_walk_of_all_sources_moves_its_time(twinfs, source):
     trees.fill(source, {b"a": b"same", b"b": b"same"})
 
     def walked(view):
         os.kill(view.pid, signal.SIGHUP)
         view.sync()
-        return view.metrics()[LAST_WALK, frozenset()]
+        return last_walk(view)
 
     with twinfs.mounted(source) as view:
-        before = view.metrics()[LAST_WALK, frozenset()]
+        before = last_walk(view)
         assert before > 0
         assert until(lambda: walked(view) > before)
 

@@ -16,7 +16,7 @@ from few_watches import FEW, followed_inside, unwatched
 from processes import attached, is_held, stopped, until
 from program import held_meanwhile
 from test_live_watch import queue_length
-from test_operations import LAST_WALK
+from test_operations import last_walk
 
 FOLDERS = 600  # several portions
 DEEP = "many/300/deep"  # polls pass it last, as its id is higher than those of all other folders
@@ -71,11 +71,6 @@ def test_events_do_not_wait_for_the_end_of_a_poll(inside, tree, strace, mount):
         trees.write(tree / "first/new", b"new")
         assert until(lambda: (at / "uniques/first/new").exists())
         assert lasts()
-
-
-def last_walk(view):
-    """When the last walk of all sources has ended."""
-    return view.metrics()[LAST_WALK, frozenset()]
 
 
 def test_events_do_not_wait_for_the_end_of_a_walk_that_they_require(twinfs, tree, strace):

@@ -78,9 +78,9 @@ MUST_CHECK static inline int store_result(struct store *store, int mdb_code)
 void store_mark_untrusted(struct store *store);
 
 /* Opens the environment in folder and its tables. If hooks is not NULL, creates a missing data file
- * without calling a hook, and missing tables. The first commits to a new data file are
- * synced by a later store_write_commit() or by store_close(). Returns 0 or -errno; the caller must
- * call store_close() in either case.
+ * without calling a hook, and missing tables. The first commits to a new data file are synced by a
+ * later store_write_commit() or by store_close(). Returns 0 or -errno; the caller must call
+ * store_close() in either case.
  *
  * folder	or, only for reading, a private copy of a data file, which no process changes
  * map_bytes	initial size of the map; 0: the default

@@ -733,12 +733,13 @@ static void report_state(struct follower *follower, int problem)
 	settings->report(settings->context, unwatched, problem);
 }
 
-static int note_sources_if(struct follower *follower, bool (*wanted)(struct source_state *))
+/* Requests walks of the sources with changes that events did not report in full. */
+static int note_missed(struct follower *follower)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < follower->ingest.sources->count; i++) {
-		if (wanted(&follower->sources[i]))
+		if (source_state_needs_walk(&follower->sources[i]))
 			r = note_source(follower, i);
 	}
 	return r;
@@ -908,7 +909,7 @@ static int poll_for_missed(struct follower *follower)
 static int walk_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns();
-	int r = note_sources_if(follower, source_state_needs_walk);
+	int r = note_missed(follower);
 	bool walks = follower->dirty.count > 0;
 
 	if (r == 0 && walks) {

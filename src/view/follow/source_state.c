@@ -99,10 +99,14 @@ bool source_state_begin_walk(struct source_state *states, bool begins)
 {
 	bool needs_walk = source_state_needs_walk(states);
 
-	atomic_store(&states->needs_walk, needs_walk);
-	atomic_store(&states->is_walked_by_poll, needs_walk && begins);
-	if (needs_walk && begins)
+	/* in this order, other threads always see a need in one of both */
+	if (needs_walk && begins) {
+		atomic_store(&states->is_walked_by_poll, true);
 		atomic_store(&states->needs_walk, false);
+	} else {
+		atomic_store(&states->needs_walk, needs_walk);
+		atomic_store(&states->is_walked_by_poll, false);
+	}
 	return needs_walk && begins;
 }
 
