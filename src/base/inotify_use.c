@@ -60,6 +60,7 @@ uint64_t inotify_raised(uint64_t max, uint64_t missing)
 struct inotify_survey {
 	struct inotify_use use;
 	struct inotify_watched *watched; /* NULL: only the numbers are wanted */
+	int error; /* -ENOMEM if a watched inode could not be added */
 };
 
 bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode)
@@ -71,11 +72,13 @@ bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode)
 	return its_device == ((uint64_t)major(device) << MINOR_BITS | minor(device));
 }
 
-static void add_watch(struct inotify_watched *watched, const char *line)
+static int add_watch(struct inotify_watched *watched, const char *line)
 {
-	if (watched->count < watched->capacity)
-		watched->count += inotify_watch_parse(line, watched->device,
-						      &watched->inodes[watched->count]);
+	uint64_t inode;
+
+	if (!inotify_watch_parse(line, watched->device, &inode) || !watched->is_wanted(inode))
+		return 0;
+	return bytes_append(&watched->inodes, &inode, sizeof(inode));
 }
 
 /* Reads the lines "inotify wd:..." of one descriptor. */
@@ -91,8 +94,8 @@ static void read_watches(int folder, const char *name, struct inotify_survey *su
 		if (strncmp(line, "inotify wd:", strlen("inotify wd:")) != 0)
 			continue;
 		survey->use.watches++;
-		if (survey->watched)
-			add_watch(survey->watched, line);
+		if (survey->watched && survey->error == 0)
+			survey->error = add_watch(survey->watched, line);
 	}
 }
 
@@ -151,7 +154,7 @@ void inotify_use_of(uid_t user, struct inotify_use *use)
 	*use = survey.use;
 }
 
-void inotify_watched_by(pid_t process, struct inotify_watched *watched)
+int inotify_watched_by(pid_t process, struct inotify_watched *watched)
 {
 	struct inotify_survey survey = {.watched = watched};
 	char path[sizeof("/proc/") + 10];
@@ -161,11 +164,13 @@ void inotify_watched_by(pid_t process, struct inotify_watched *watched)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		read_process(fd, &survey);
+	return survey.error;
 }
 
-void inotify_watched_by_all(struct inotify_watched *watched)
+int inotify_watched_by_all(struct inotify_watched *watched)
 {
 	struct inotify_survey survey = {.watched = watched};
 
 	read_processes(NULL, &survey);
+	return survey.error;
 }

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 /* A limit and the sysctl that sets it. */
 struct inotify_limit {
@@ -45,15 +46,15 @@ uint64_t inotify_raised(uint64_t max, uint64_t missing);
 /* Watched inodes of a device. An inode can be listed more than once. */
 struct inotify_watched {
 	dev_t device;
-	uint64_t *inodes;
-	size_t count, capacity; /* up to capacity inodes are added */
+	bool (*is_wanted)(uint64_t inode); /* other inodes are not added */
+	struct bytes inodes; /* of uint64_t */
 };
 
 /* Add the inodes of the device that one process watches, or that any process watches. process can
- * also be the id of a thread.
+ * also be the id of a thread. Return 0, or -ENOMEM if some are missing.
  */
-void inotify_watched_by(pid_t process, struct inotify_watched *watched);
-void inotify_watched_by_all(struct inotify_watched *watched);
+MUST_CHECK int inotify_watched_by(pid_t process, struct inotify_watched *watched);
+MUST_CHECK int inotify_watched_by_all(struct inotify_watched *watched);
 
 /* Parses the line of a watch. Sets *inode and returns true if the inode is on the device. Pure
  * code. */

@@ -67,9 +67,9 @@ CHANGES = "create,delete,attrib,modify,move"
 class Watcher:
     """inotifywait; `events` has the events so far, as (folder, events, name)."""
 
-    def __init__(self, view, source, *folders, known=True):
+    def __init__(self, view, source, *folders, known=True, options=()):
         program, before = view.program, view.status()["refreshed"]
-        command = ["inotifywait", "-m", "-e", CHANGES, "--format", "%w|%e|%f", *folders]
+        command = ["inotifywait", "-m", "-e", CHANGES, "--format", "%w|%e|%f", *options, *folders]
         self.process = subprocess.Popen([*program.as_user(), *command], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env=program.environment)
         self.events = []

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/inotify_use.h"
 #include "base/log.h"
@@ -24,6 +25,7 @@
 #include "index/mount_point.h"
 #include "view/fuse/fuse.h"
 #include "view/fuse/loop.h"
+#include "view/tree/node.h"
 
 /* ---- readahead ----------------------------------------------------------------------- */
 
@@ -189,6 +191,14 @@ struct mounter {
 	enum session_access access;
 };
 
+/* A part of the reply to ORDER_FIND_WATCHED. */
+#define PART_INODES 4096
+struct watched_part {
+	uint64_t left; /* inodes in later parts */
+	uint64_t inodes[PART_INODES];
+};
+#define PART_BYTES(count) (offsetof(struct watched_part, inodes) + (count) * sizeof(uint64_t))
+
 /* A message with a result and optionally a descriptor. */
 struct answer {
 	struct msghdr head;
@@ -309,28 +319,41 @@ static char receive_order(struct mounter_order *order)
 	return length > 0 && mounter_order_is_valid(order, (size_t)length) ? order->kind : '\0';
 }
 
-/* Replies with the number of inodes, followed by the inodes. */
+/* Replies with the inodes, in as many messages as needed. */
+static void send_watched(const struct bytes *found)
+{
+	static struct watched_part part;
+	size_t count = found->length / sizeof(part.inodes[0]), sent = 0, length;
+
+	do {
+		length = count - sent < PART_INODES ? count - sent : PART_INODES;
+		part.left = count - sent - length;
+		if (length > 0)
+			memcpy(part.inodes, found->data + sent * sizeof(part.inodes[0]),
+			       length * sizeof(part.inodes[0]));
+		if (send(SOCKET_FD, &part, PART_BYTES(length), MSG_NOSIGNAL) < 0)
+			return;
+		sent += length;
+	} while (sent < count);
+}
+
+/* Without memory for all of them, replies with those that were found until then. */
 static void serve_watched(const struct mounter_watchers *watchers,
 			  struct watcher_processes *watcher_processes, dev_t device)
 {
-	static uint64_t answer[1 + MOUNTER_WATCHED_MAX];
-	struct inotify_watched watched = {
-		.device = device,
-		.inodes = answer + 1,
-		.capacity = MOUNTER_WATCHED_MAX,
-	};
+	struct inotify_watched watched = {.device = device, .is_wanted = node_is_folder};
+	int r = 0;
 
 	for (size_t i = 0; i < watchers->count; i++)
 		watcher_processes_add(watcher_processes, watchers->threads[i]);
-	if (watchers->all_processes) {
-		inotify_watched_by_all(&watched);
-	} else {
-		for (size_t i = 0; i < WATCHER_PROCESSES_MAX && watcher_processes->processes[i];
-		     i++)
-			inotify_watched_by(watcher_processes->processes[i], &watched);
-	}
-	answer[0] = watched.count;
-	(void)send(SOCKET_FD, answer, (1 + answer[0]) * sizeof(*answer), MSG_NOSIGNAL);
+	if (watchers->all_processes)
+		r = inotify_watched_by_all(&watched);
+	for (size_t i = 0; !watchers->all_processes && r == 0 && i < WATCHER_PROCESSES_MAX &&
+			   watcher_processes->processes[i];
+	     i++)
+		r = inotify_watched_by(watcher_processes->processes[i], &watched);
+	send_watched(&watched.inodes);
+	bytes_free(&watched.inodes);
 }
 
 static void serve_event(const struct mounter_order *order, struct watcher_event_route *route,
@@ -458,20 +481,35 @@ static int send_order(const struct mounter *mounter, char kind)
 	return send(mounter->socket, &kind, sizeof(kind), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Waits for a reply (POLLIN), or with events 0 for the end of the process. The socket is hung up
- * then, as no other process has its other end. */
-static bool poll_socket(const struct mounter *mounter, short events, int limit_ms)
+/* Waits for a reply, or for the end of the process. */
+static bool poll_socket(const struct mounter *mounter, int limit_ms)
 {
-	struct pollfd socket = {.fd = mounter->socket, .events = events};
+	struct pollfd socket = {.fd = mounter->socket, .events = POLLIN};
 
 	return poll(&socket, 1, limit_ms) > 0;
+}
+
+/* Waits for the end of the process. The socket is hung up then, as no other process has its other
+ * end. Until then, takes the rest of a reply that nobody waits for any more. */
+static bool wait_for_hangup(const struct mounter *mounter)
+{
+	uint64_t until_ns = clock_monotonic_ns() + END_MS * MS_NS, now_ns;
+	struct pollfd socket = {.fd = mounter->socket, .events = POLLIN};
+	char rest;
+
+	while (!(socket.revents & POLLHUP) && (now_ns = clock_monotonic_ns()) < until_ns) {
+		if (socket.revents & POLLIN)
+			(void)recv(mounter->socket, &rest, sizeof(rest), MSG_DONTWAIT);
+		(void)poll(&socket, 1, (int)((until_ns - now_ns) / MS_NS) + 1);
+	}
+	return socket.revents & POLLHUP;
 }
 
 /* Waits for a reply to a mount. The mount can wait for other processes or disks (autofs), without a
  * limit. Returns 0, or -ECANCELED on stop_requested(). */
 static int wait_for_mount(const struct mounter *mounter)
 {
-	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
+	while (!poll_socket(mounter, STOP_INTERVAL_MS)) {
 		if (stop_requested())
 			return -ECANCELED;
 	}
@@ -544,7 +582,7 @@ static ssize_t wait_for_reply(const struct mounter *mounter, void *answer, size_
 {
 	ssize_t length;
 
-	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
+	while (!poll_socket(mounter, STOP_INTERVAL_MS)) {
 		if (atomic_load(stopping))
 			return -ECANCELED;
 	}
@@ -554,22 +592,26 @@ static ssize_t wait_for_reply(const struct mounter *mounter, void *answer, size_
 	return length < 0 ? -errno : length;
 }
 
-long mounter_find_watched(struct mounter *mounter, const struct mounter_watchers *watchers,
-			  uint64_t inodes[static MOUNTER_WATCHED_MAX], const atomic_bool *stopping)
+int mounter_find_watched(struct mounter *mounter, const struct mounter_watchers *watchers,
+			 struct bytes *inodes, const atomic_bool *stopping)
 {
 	const struct mounter_order order = {.kind = ORDER_FIND_WATCHED, .watchers = *watchers};
-	uint64_t answer[1 + MOUNTER_WATCHED_MAX];
-	ssize_t length = send(mounter->socket, &order, MOUNTER_ORDER_FIND_LENGTH, MSG_NOSIGNAL);
+	AUTO_FREE struct watched_part *part = malloc(sizeof(*part));
+	ssize_t length;
+	int r = 0;
 
-	if (length < 0)
-		length = -errno;
-	else
-		length = wait_for_reply(mounter, answer, sizeof(answer), stopping);
-	if (length < (ssize_t)sizeof(*answer))
-		return length < 0 ? length : -ECHILD;
-	length -= (ssize_t)sizeof(*answer);
-	memcpy(inodes, answer + 1, (size_t)length);
-	return length / (ssize_t)sizeof(*inodes);
+	if (!part)
+		return -ENOMEM;
+	if (send(mounter->socket, &order, MOUNTER_ORDER_FIND_LENGTH, MSG_NOSIGNAL) < 0)
+		return -errno;
+	do { /* reads all parts also without memory for them, as a later call gets its own reply */
+		length = wait_for_reply(mounter, part, sizeof(*part), stopping);
+		if (length < (ssize_t)PART_BYTES(0))
+			return length < 0 ? (int)length : -ECHILD;
+		if (r == 0)
+			r = bytes_append(inodes, part->inodes, (size_t)length - PART_BYTES(0));
+	} while (part->left > 0);
+	return r;
 }
 
 int mounter_raise_event(struct mounter *mounter, const struct watcher_event *event,
@@ -600,14 +642,14 @@ static int wait_for_end(struct mounter *mounter)
 
 	/* the process reads the remaining orders, then the end of the stream */
 	(void)shutdown(mounter->socket, SHUT_WR);
-	ended = poll_socket(mounter, 0, END_MS);
+	ended = wait_for_hangup(mounter);
 	if (!ended) {
 		r = -ETIMEDOUT;
 		/* A confined process cannot send signals, and a dead disk can block the mounter in
 		 * the kernel. In both cases the mounter is left to init. The mounter unmounts and
 		 * exits when it can. */
 		if (kill(mounter->process, SIGKILL) == 0)
-			ended = poll_socket(mounter, 0, END_MS);
+			ended = wait_for_hangup(mounter);
 	}
 	(void)close(mounter->socket);
 	mounter->socket = -1;

@@ -30,6 +30,7 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "view/fuse/mount.h"
 #include "view/fuse/watcher_event.h"
 
@@ -58,10 +59,10 @@ enum session_access mounter_access(const struct mounter *mounter);
  * mounter_unmount. The first two wait for the process, which can wait for replies of the view. When
  * *stopping becomes true, they return -ECANCELED, and none of the three may be called any more. */
 
-/* Fills in the inodes of the view that have inotify watches; duplicates are possible. Searches all
- * processes, or those of the given threads and of earlier calls (mounter.c).
- * Returns the number of inodes, or -errno. */
-#define MOUNTER_WATCHED_MAX 1024
+/* Appends the inodes (uint64_t) of the folders of the view that have inotify watches; duplicates
+ * are possible. Searches all processes, or those of the given threads and of earlier calls
+ * (mounter.c). If the process has no memory for all of them, some are missing. Returns 0 or -errno.
+ */
 #define MOUNTER_THREADS_MAX 16
 struct mounter_watchers {
 	/* whether to search all processes; no bool, as the received byte can have any value */
@@ -69,10 +70,9 @@ struct mounter_watchers {
 	size_t count;
 	pid_t threads[MOUNTER_THREADS_MAX];
 };
-MUST_CHECK long mounter_find_watched(struct mounter *mounter,
-				     const struct mounter_watchers *watchers,
-				     uint64_t inodes[static MOUNTER_WATCHED_MAX],
-				     const atomic_bool *stopping);
+MUST_CHECK int mounter_find_watched(struct mounter *mounter,
+				    const struct mounter_watchers *watchers, struct bytes *inodes,
+				    const atomic_bool *stopping);
 
 /* Raises an inotify event in the view. Returns 0, -errno of watcher_event_route_open or
  * watcher_event_raise, -EOPNOTSUPP if the superblock is permanently read-only, -ENAMETOOLONG, or

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/array.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -37,9 +38,10 @@ struct watched_folder {
 	bool missing; /* not in the view at the last pass; it can come back */
 	struct watcher_names names; /* the names that the watchers of the folder know */
 	/* until this time, recent names with a number above last_recent count as unknown to the
-	 * watchers */
+	 * watchers, unless they were reported since the folder was listed */
 	uint64_t grace_until_ns;
 	uint64_t last_recent;
+	struct watcher_names reported; /* until then */
 	struct bytes path; /* last known path in the view */
 	uint64_t parent; /* node of the last known parent folder */
 	UT_hash_handle hh;
@@ -52,28 +54,34 @@ struct watcher_pass {
 	bool finds_watched; /* search for watches before the known folders are updated */
 	uint64_t noted_before; /* number of the last recent name when the pass began */
 	/* Recent names at the time when the watches were known. The texts are in the arena of the
-	 * watcher thread, or in recent_memory after a search of all processes. */
-	struct recent_name recent[RECENT_NAMES_MAX];
-	const char *unknown[RECENT_NAMES_MAX]; /* texts of recent names in one folder */
-	size_t recent_count;
-	struct arena recent_memory;
+	 * watcher thread, or in this one after a search of all processes. */
+	struct recent_names recent;
+	bool recent_sorted; /* by folder and number */
+	uint64_t last_recent; /* number of the last one */
 
 	/* set by the pass */
 	uint64_t found_ns; /* time at which the watches were known */
+	uint64_t listing_ns; /* time for which folders were listed */
+	size_t names; /* stored names of all folders */
 	struct watched_folder *folder; /* folder being updated */
 	bool missing; /* the folder is no longer in the view */
+	bool in_grace; /* names that are reported are recorded */
 	unsigned int events; /* events raised in the folder */
 	bool unfinished; /* some differences are left for the next pass */
 	int failure; /* -errno that ends the thread */
 };
 
-/* Maximum number of events for one folder in one pass. More events would keep the watchers of the
- * folder busy. */
-#define EVENTS_MAX 256
+/* Maximum number of events for one folder in one pass, so that other folders have theirs meanwhile.
+ * The folder is listed again for the next ones. */
+#define EVENTS_MAX 8192
 
-/* Maximum number of stored names of all folders. A folder that exceeds this limit gets no
- * events. */
-#define NAMES_MAX 131072
+/* Maximum number of stored names of all folders, which need about 100 bytes each. A folder that
+ * exceeds this limit gets no events. */
+#define NAMES_MAX 1048576
+
+/* Maximum number of recent names. Further ones are not reported to programs that begin to watch a
+ * folder before the next search of all processes. */
+#define RECENT_NAMES_MAX 131072
 
 /* Time after the first listing of a folder during which names in recent invalidations are reported.
  * A watcher can have listed the folder before this thread did. */
@@ -106,6 +114,9 @@ static bool raise_event(struct watcher_pass *pass, const struct watcher_event *e
 			invalidate_name(pass, event->name);
 		r = mounter_raise_event(mounter, event, &pass->watcher->stopping);
 	}
+	if (r < 0)
+		log_debug("cannot raise an event for %s in the folder %s of the view: %s",
+			  quote_path(event->name), quote_path(event->path), error_text(r));
 	if (r == -ECANCELED || r == -ECHILD || r == -EPIPE || r == -EOPNOTSUPP || r == -EROFS)
 		pass->failure = r;
 	return pass->failure == 0;
@@ -153,6 +164,9 @@ static bool report_name(void *context, enum watcher_event_kind kind, const struc
 		return false;
 	if (pass->missing)
 		event.path = simulate_folder(folder, path, &reply);
+	if (pass->in_grace && kind != WATCHER_EVENT_CHANGED &&
+	    watcher_names_add(&pass->folder->reported, *name) < 0)
+		pass->in_grace = false; /* the event is possibly raised twice */
 	if (kind != WATCHER_EVENT_CHANGED)
 		watcher_reply_begin(replies, reply);
 	continues = raise_event(pass, &event);
@@ -201,14 +215,12 @@ static bool list_name(const struct view_entry *entry, void *context)
 	return listing->result == 0;
 }
 
-static size_t room_for(const struct watcher_thread *watcher, const struct watched_folder *wanted)
+/* Returns the number of names that a folder may have. */
+static size_t room_for(const struct watcher_pass *pass, const struct watched_folder *folder)
 {
-	const struct watched_folder *folder, *next;
-	size_t used = 0;
+	size_t others = pass->names - folder->names.count;
 
-	HASH_ITER(hh, watcher->watched, folder, next)
-	used += folder == wanted ? 0 : folder->names.count;
-	return used < NAMES_MAX ? NAMES_MAX - used : 0;
+	return others < NAMES_MAX ? NAMES_MAX - others : 0;
 }
 
 /* Lists a folder and updates its path. Returns 0, -ENOENT if it no longer exists, or -errno. */
@@ -221,7 +233,7 @@ static int list_folder(const struct watcher_pass *pass, struct watched_listing *
 
 	if (r == -ESTALE)
 		r = -ENOENT;
-	listing->room = room_for(pass->watcher, folder);
+	listing->room = room_for(pass, folder);
 	if (r == 0)
 		r = view_list(&call, folder->node, 0, list_name, listing);
 	if (r == 0)
@@ -234,37 +246,107 @@ static int list_folder(const struct watcher_pass *pass, struct watched_listing *
 	return bytes_append(&folder->path, path.data, path.length);
 }
 
+/* Without memory for it, the name is not reported to new watchers. */
+static void add_recent(struct recent_names *recent, uint64_t folder, const char *name,
+		       uint64_t number)
+{
+	struct recent_name added = {.folder = folder, .number = number};
+
+	if (recent->count >= RECENT_NAMES_MAX ||
+	    array_reserve(&recent->list, &recent->capacity, recent->count + 1, sizeof(added)) < 0)
+		return;
+	added.text = arena_copy(&recent->memory, name, strlen(name));
+	if (added.text)
+		recent->list[recent->count++] = added;
+}
+
+static void free_recent(struct recent_names *recent)
+{
+	free(recent->list);
+	arena_free(&recent->memory);
+	*recent = (struct recent_names){0};
+}
+
 /* A search of all processes can miss a watch that is added during the search. So names that were
  * recorded since the search began stay recorded. */
 static void requeue_recent(struct watcher_pass *pass)
 {
 	struct watcher_thread *watcher = pass->watcher;
 
-	pass->recent_memory = watcher->recent_memory;
-	watcher->recent_memory = (struct arena){0};
-	watcher->recent_count = 0;
-	for (size_t i = 0; i < pass->recent_count; i++) {
-		struct recent_name recent = pass->recent[i];
+	pass->recent.memory = watcher->recent.memory;
+	free(watcher->recent.list);
+	watcher->recent = (struct recent_names){0};
+	for (size_t i = 0; i < pass->recent.count; i++) {
+		const struct recent_name *recent = &pass->recent.list[i];
 
-		if (recent.number <= pass->noted_before)
-			continue;
-		recent.text = arena_copy(&watcher->recent_memory, recent.text, strlen(recent.text));
-		if (recent.text)
-			watcher->recent[watcher->recent_count++] = recent;
+		if (recent->number > pass->noted_before)
+			add_recent(&watcher->recent, recent->folder, recent->text, recent->number);
 	}
 }
 
 static void take_recent(struct watcher_pass *pass)
 {
 	struct watcher_thread *watcher = pass->watcher;
+	size_t count;
 
-	arena_free(&pass->recent_memory);
+	free_recent(&pass->recent);
 	pthread_mutex_lock(&watcher->lock);
-	pass->recent_count = watcher->recent_count;
-	memcpy(pass->recent, watcher->recent, watcher->recent_count * sizeof(*pass->recent));
+	count = watcher->recent.count;
+	if (count > 0 && array_reserve(&pass->recent.list, &pass->recent.capacity, count,
+				       sizeof(*pass->recent.list)) == 0) {
+		memcpy(pass->recent.list, watcher->recent.list, count * sizeof(*pass->recent.list));
+		pass->recent.count = count;
+	}
+	pass->recent_sorted = false;
+	pass->last_recent = watcher->recent_number;
 	if (pass->watchers.all_processes)
 		requeue_recent(pass);
 	pthread_mutex_unlock(&watcher->lock);
+}
+
+static int by_folder(const void *a, const void *b)
+{
+	const struct recent_name *x = a, *y = b;
+	int order = numbers_compare(x->folder, y->folder);
+
+	return order ? order : numbers_compare(x->number, y->number);
+}
+
+/* Returns the place of the first recent name in the folder, or where it would be. */
+static size_t first_recent(struct watcher_pass *pass, uint64_t folder)
+{
+	struct recent_names *recent = &pass->recent;
+	size_t from = 0, to = recent->count;
+
+	if (!pass->recent_sorted && recent->count > 0)
+		qsort(recent->list, recent->count, sizeof(*recent->list), by_folder);
+	pass->recent_sorted = true;
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (recent->list[middle].folder < folder)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* Appends the texts (const char *) of the recent names in the folder that count as unknown. */
+static int list_unknown(struct watcher_pass *pass, struct bytes *texts)
+{
+	struct watched_folder *folder = pass->folder;
+	const struct recent_names *recent = &pass->recent;
+	int r = 0;
+
+	watcher_names_sort(&folder->reported);
+	for (size_t i = first_recent(pass, folder->node);
+	     r == 0 && i < recent->count && recent->list[i].folder == folder->node; i++) {
+		if (recent->list[i].number > folder->last_recent &&
+		    !watcher_names_find(&folder->reported, recent->list[i].text))
+			r = bytes_append(texts, &recent->list[i].text, sizeof(const char *));
+	}
+	return r;
 }
 
 /* Determines the names that new watchers of a folder know: all current names, except that recent
@@ -272,22 +354,20 @@ static void take_recent(struct watcher_pass *pass)
 static int assume_known_names(struct watcher_pass *pass, const struct watcher_names *now)
 {
 	struct watched_folder *folder = pass->folder;
-	size_t count = 0;
+	CLEANUP_BYTES struct bytes unknown = {0};
 	int r = 0;
 
 	if (!folder->listed) {
 		folder->grace_until_ns = clock_monotonic_ns() + LISTING_GRACE_NS;
 		r = watcher_names_copy(&folder->names, now);
 	}
-	for (size_t i = 0; i < pass->recent_count; i++) {
-		const struct recent_name *recent = &pass->recent[i];
-
-		if (recent->folder == folder->node && recent->number > folder->last_recent)
-			pass->unknown[count++] = recent->text;
-	}
-	if (pass->recent_count)
-		folder->last_recent = pass->recent[pass->recent_count - 1].number;
-	return r < 0 ? r : watcher_names_mark_changed(&folder->names, now, pass->unknown, count);
+	if (r == 0)
+		r = list_unknown(pass, &unknown);
+	folder->last_recent = pass->last_recent;
+	if (r < 0 || unknown.length == 0)
+		return r;
+	return watcher_names_mark_changed(&folder->names, now, (const void *)unknown.data,
+					  unknown.length / sizeof(const char *));
 }
 
 /* Reports the differences from what the watchers know. Differences that cannot be reported now are
@@ -311,14 +391,19 @@ static void update_folder(struct watcher_pass *pass)
 {
 	struct watched_folder *folder = pass->folder;
 	struct watched_listing listing = {.result = 0};
+	uint64_t begun_ns = clock_monotonic_ns();
 	int r = list_folder(pass, &listing);
 
+	pass->listing_ns += clock_monotonic_ns() - begun_ns;
 	pass->missing = folder->missing = r == -ENOENT;
 	pass->events = 0;
 	if (r == 0 || pass->missing) {
-		if (!folder->listed ? !pass->missing
-				    : folder->grace_until_ns > clock_monotonic_ns())
+		pass->in_grace =
+			!folder->listed ? !pass->missing : folder->grace_until_ns > begun_ns;
+		if (pass->in_grace)
 			r = assume_known_names(pass, &listing.names);
+		else
+			watcher_names_free(&folder->reported);
 		if (r == 0 || pass->missing)
 			report_differences(pass, &listing.names);
 		else
@@ -336,32 +421,11 @@ static void update_folder(struct watcher_pass *pass)
 
 /* ---- watches ------------------------------------------------------------------------- */
 
-static bool is_folder(uint64_t node)
-{
-	switch ((enum node_kind)node_kind(node)) {
-	case NODE_FIXED:
-		return node < FIXED_FILES;
-	case NODE_DIR:
-	case NODE_REDUNDANT:
-	case NODE_GROUP:
-	case NODE_RANKS:
-	case NODE_FOLDER_RANKS:
-	case NODE_EQUALS:
-	case NODE_FOLDER:
-		return true;
-	case NODE_FILE:
-	case NODE_LINK:
-	case NODE_DEEP_LINK:
-	case NODE_PLACEHOLDER:
-		break;
-	}
-	return false;
-}
-
 static void remove_watched(struct watcher_thread *watcher, struct watched_folder *folder)
 {
 	HASH_DEL(watcher->watched, folder);
 	watcher_names_free(&folder->names);
+	watcher_names_free(&folder->reported);
 	bytes_free(&folder->path);
 	free(folder);
 }
@@ -371,7 +435,7 @@ static void add_node(struct watcher_thread *watcher, uint64_t node)
 	struct watched_folder *folder;
 
 	HASH_FIND(hh, watcher->watched, &node, sizeof(node), folder);
-	if (folder || !is_folder(node))
+	if (folder || !node_is_folder(node))
 		return;
 	folder = calloc(1, sizeof(*folder));
 	if (!folder)
@@ -398,7 +462,8 @@ static void remove_unwatched(struct watcher_thread *watcher, const uint64_t *ino
 	{
 		uint64_t inode = node_inode(folder->node);
 
-		if (!bsearch(&inode, inodes, count, sizeof(*inodes), numbers_by_value))
+		if (count == 0 ||
+		    !bsearch(&inode, inodes, count, sizeof(*inodes), numbers_by_value))
 			remove_watched(watcher, folder);
 	}
 }
@@ -414,17 +479,19 @@ static size_t count_watched(const struct watcher_thread *watcher)
 	return count;
 }
 
-/* Updates the table of watched folders. Returns 0 or -errno. */
+/* Updates the table of watched folders. Without memory for that, it stays as it is. Returns 0 or
+ * -errno. */
 static int find_watched(struct watcher_pass *pass)
 {
 	struct watcher_thread *watcher = pass->watcher;
-	uint64_t inodes[MOUNTER_WATCHED_MAX];
-	long found = mounter_find_watched(pass->session->settings.mounter, &pass->watchers, inodes,
-					  &watcher->stopping);
-	size_t count = found < 0 ? 0 : numbers_sort_once(inodes, (size_t)found);
+	CLEANUP_BYTES struct bytes found = {0};
+	int r = mounter_find_watched(pass->session->settings.mounter, &pass->watchers, &found,
+				     &watcher->stopping);
+	uint64_t *inodes = (void *)found.data;
+	size_t count = numbers_sort_once(inodes, found.length / sizeof(*inodes));
 
-	if (found < 0)
-		return (int)found;
+	if (r < 0)
+		return r == -ENOMEM ? 0 : r;
 	pthread_mutex_lock(&watcher->lock);
 	if (pass->watchers.all_processes)
 		remove_unwatched(watcher, inodes, count);
@@ -435,6 +502,48 @@ static int find_watched(struct watcher_pass *pass)
 	return 0;
 }
 
+static void note_folder(struct watcher_thread *watcher, uint64_t node)
+{
+	struct watched_folder *folder;
+
+	HASH_FIND(hh, watcher->watched, &node, sizeof(node), folder);
+	if (folder)
+		atomic_store(&folder->changed, true);
+}
+
+/* Has folders updated again in which names were noted during the pass. If such a folder was listed
+ * for the first time after that, its watchers seemed to know these names. */
+static void note_again(const struct watcher_pass *pass)
+{
+	struct watcher_thread *watcher = pass->watcher;
+	const struct recent_names *recent = &watcher->recent;
+
+	pthread_mutex_lock(&watcher->lock);
+	for (size_t i = recent->count; i > 0 && recent->list[i - 1].number > pass->last_recent; i--)
+		note_folder(watcher, recent->list[i - 1].folder);
+	pthread_mutex_unlock(&watcher->lock);
+}
+
+static size_t count_names(const struct watcher_thread *watcher)
+{
+	const struct watched_folder *folder, *next;
+	size_t count = 0;
+
+	HASH_ITER(hh, watcher->watched, folder, next)
+	count += folder->names.count;
+	return count;
+}
+
+/* Updates a folder, and the number of names. */
+static void pass_folder(struct watcher_pass *pass, struct watched_folder *folder)
+{
+	size_t others = pass->names - folder->names.count;
+
+	pass->folder = folder;
+	update_folder(pass);
+	pass->names = others + folder->names.count;
+}
+
 /* Runs a pass. Returns 0, -ECANCELED if the thread must stop, or another -errno if no events can be
  * raised any more. */
 static int watcher_pass_run(struct watcher_pass *pass)
@@ -443,18 +552,19 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	struct watched_folder *folder, *next;
 
 	pass->unfinished = false;
+	pass->listing_ns = 0;
 	pass->failure = pass->finds_watched ? find_watched(pass) : 0;
 	pass->found_ns = clock_monotonic_ns();
 	take_recent(pass);
+	pass->names = count_names(watcher);
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
 		/* no change is noted for a folder that comes back in folders/ */
 		if (pass->failure == 0 &&
-		    (atomic_exchange(&folder->changed, false) || folder->missing)) {
-			pass->folder = folder;
-			update_folder(pass);
-		}
+		    (atomic_exchange(&folder->changed, false) || folder->missing))
+			pass_folder(pass, folder);
 	}
+	note_again(pass);
 	if (watcher->watched && pass->failure != -ECANCELED)
 		mounter_close_route(pass->session->settings.mounter);
 	return pass->failure;
@@ -471,12 +581,15 @@ static void watcher_pass_clear(struct watcher_thread *watcher)
 
 /* ---- watcher thread ------------------------------------------------------------------------- */
 
-/* Minimum pause between passes, and the pause as a multiple of the duration of a pass. */
-#define PASS_INTERVAL_MIN_NS (100 * MS_NS)
-#define PAUSE_FACTOR 50
+/* Pauses between passes, and between searches for watches, as multiples of the time for which
+ * folders were listed and processes were searched. A pass that left events to the next one needs no
+ * pause. */
+#define LISTING_PAUSE 10
+#define SEARCH_PAUSE 50
 
-/* Maximum pause, even after a pass that a stopped process delayed. */
-#define PASS_INTERVAL_MAX_NS (5 * SECOND_NS)
+/* Shortest pause, and longest, even after a search that a stopped process delayed. */
+#define PAUSE_MIN_NS (100 * MS_NS)
+#define PAUSE_MAX_NS (5 * SECOND_NS)
 
 /* Interval and duration of repeated searches of recent requesters. */
 #define SEARCH_AGAIN_INTERVAL_NS (500 * MS_NS)
@@ -495,21 +608,12 @@ void watcher_thread_init(struct watcher_thread *watcher)
 void watcher_thread_deinit(struct watcher_thread *watcher)
 {
 	watcher_pass_clear(watcher);
-	arena_free(&watcher->recent_memory);
+	free_recent(&watcher->recent);
 	pthread_mutex_destroy(&watcher->lock);
 	pthread_cond_destroy(&watcher->changed);
 }
 
 /* ---- input --------------------------------------------------------------------------- */
-
-static void note_folder(struct watcher_thread *watcher, uint64_t node)
-{
-	struct watched_folder *folder;
-
-	HASH_FIND(hh, watcher->watched, &node, sizeof(node), folder);
-	if (folder)
-		atomic_store(&folder->changed, true);
-}
 
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder)
 {
@@ -522,18 +626,11 @@ void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder)
 
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name)
 {
-	char *text;
-
 	if (!watcher->process)
 		return;
 	pthread_mutex_lock(&watcher->lock);
 	note_folder(watcher, folder);
-	if (watcher->recent_count < RECENT_NAMES_MAX) {
-		text = arena_copy(&watcher->recent_memory, name, strlen(name));
-		if (text)
-			watcher->recent[watcher->recent_count++] =
-				(struct recent_name){folder, text, ++watcher->recent_number};
-	}
+	add_recent(&watcher->recent, folder, name, ++watcher->recent_number);
 	pthread_mutex_unlock(&watcher->lock);
 }
 
@@ -594,20 +691,31 @@ void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester
 /* Times at which passes are due. */
 struct times {
 	uint64_t next_ns; /* next pass */
+	uint64_t search_ns; /* next search of recent requesters */
 	uint64_t all_processes_ns; /* next search of all processes */
 	/* Next search of recent requesters, and the end of such searches. The search is repeated,
 	 * because a program can list a folder first and watch it later. */
 	uint64_t again_ns, again_until_ns;
 };
 
-/* Returns the time of the next pass after one that began and ended at these times. */
-static uint64_t next_time(uint64_t begin_ns, uint64_t end_ns)
+/* Returns the time after a pause of this many times the work that ended at end_ns. */
+static uint64_t after_pause(uint64_t end_ns, uint64_t work_ns, uint64_t factor)
 {
-	uint64_t pause = (end_ns - begin_ns) * PAUSE_FACTOR;
+	uint64_t pause = work_ns * factor;
 
-	if (pause > PASS_INTERVAL_MAX_NS)
-		pause = PASS_INTERVAL_MAX_NS;
-	return end_ns + (pause > PASS_INTERVAL_MIN_NS ? pause : PASS_INTERVAL_MIN_NS);
+	if (pause > PAUSE_MAX_NS)
+		pause = PAUSE_MAX_NS;
+	return end_ns + (pause > PAUSE_MIN_NS ? pause : PAUSE_MIN_NS);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 /* Returns when the next pass is due, and sets what it searches. UINT64_MAX: no pass is due until an
@@ -616,17 +724,18 @@ static uint64_t next_pass_time(const struct watcher_thread *watcher, const struc
 			       struct watcher_pass *pass)
 {
 	bool wants_all = watcher->search_needed || atomic_load(&watcher->requester) == TOO_MANY;
-	uint64_t at = times->again_ns < times->again_until_ns ? times->again_ns : UINT64_MAX;
-	uint64_t now = clock_monotonic_ns();
+	uint64_t all = wants_all ? times->all_processes_ns : UINT64_MAX, recent = UINT64_MAX;
+	uint64_t now = clock_monotonic_ns(), at;
 
+	if (watcher->requesters.count > 0)
+		recent = times->search_ns;
+	else if (times->again_ns < times->again_until_ns)
+		recent = later(times->again_ns, times->search_ns);
 	pass->watchers = watcher->requesters;
-	pass->watchers.all_processes = wants_all && times->all_processes_ns <= now;
-	pass->finds_watched = pass->watchers.all_processes || pass->watchers.count > 0 || at <= now;
-	if (pass->watchers.all_processes || pass->watchers.count > 0 || watcher->pass_needed)
-		return times->next_ns;
-	if (wants_all && times->all_processes_ns < at)
-		at = times->all_processes_ns;
-	return at > times->next_ns ? at : times->next_ns;
+	pass->watchers.all_processes = all <= now;
+	pass->finds_watched = all <= now || recent <= now;
+	at = watcher->pass_needed ? times->next_ns : UINT64_MAX;
+	return later(earlier(at, earlier(all, recent)), times->next_ns);
 }
 
 /* Waits until a pass is due and begins it. Returns false if the thread must end. */
@@ -648,8 +757,10 @@ static bool wait_for_pass(struct watcher_thread *watcher, const struct times *ti
 	if (pass->watchers.all_processes)
 		watcher->search_needed = false;
 	watcher->pass_needed = false;
-	watcher->requesters.count = 0;
-	if (pass->watchers.all_processes || atomic_load(&watcher->requester) != TOO_MANY)
+	if (pass->finds_watched)
+		watcher->requesters.count = 0;
+	if (pass->watchers.all_processes ||
+	    (pass->finds_watched && atomic_load(&watcher->requester) != TOO_MANY))
 		atomic_store(&watcher->requester, 0);
 	pthread_mutex_unlock(&watcher->lock);
 	return running;
@@ -659,12 +770,15 @@ static void note_times(struct times *times, const struct watcher_pass *pass, uin
 {
 	uint64_t now = clock_monotonic_ns();
 
-	times->next_ns = next_time(begin_ns, now);
+	times->next_ns = pass->unfinished ? now : after_pause(now, pass->listing_ns, LISTING_PAUSE);
+	if (!pass->finds_watched)
+		return;
+	times->search_ns = after_pause(pass->found_ns, pass->found_ns - begin_ns, SEARCH_PAUSE);
+	times->again_ns = now + SEARCH_AGAIN_INTERVAL_NS;
 	if (pass->watchers.all_processes)
-		times->all_processes_ns = next_time(begin_ns, pass->found_ns);
+		times->all_processes_ns = times->search_ns;
 	if (pass->watchers.count > 0)
 		times->again_until_ns = now + SEARCH_AGAIN_FOR_NS;
-	times->again_ns = now + SEARCH_AGAIN_INTERVAL_NS;
 }
 
 static void *run_watcher(void *context)
@@ -691,7 +805,7 @@ static void *run_watcher(void *context)
 		log_warning("programs that watch folders of the view get no inotify events: %s",
 			    error_text(r));
 	if (pass)
-		arena_free(&pass->recent_memory);
+		free_recent(&pass->recent);
 	pthread_mutex_lock(&watcher->lock);
 	watcher->running = false;
 	pthread_cond_broadcast(&watcher->changed);

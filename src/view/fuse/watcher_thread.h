@@ -17,10 +17,10 @@
  *
  * The kernel does not report watches to a file system, so the mounter process searches /proc. After
  * a request, the mounter searches the processes with recent requests, which can have added watches.
- * After a change, the mounter searches all processes. A pause follows each search: PAUSE_FACTOR
- * times its duration, from PASS_INTERVAL_MIN_NS to PASS_INTERVAL_MAX_NS. For each watched folder
- * the thread stores the names that its watchers know. It raises events for the differences, at most
- * EVENTS_MAX for a folder in one pass.
+ * After a change, the mounter searches all processes. A pause follows each search: SEARCH_PAUSE
+ * times its duration, from PAUSE_MIN_NS to PAUSE_MAX_NS. For each watched folder the thread stores
+ * the names that its watchers know. It raises events for the differences without a pause, at most
+ * EVENTS_MAX for a folder until other folders have theirs.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */
@@ -46,7 +46,12 @@ struct recent_name {
 	uint64_t number; /* greater than that of all earlier names */
 };
 
-#define RECENT_NAMES_MAX 4096
+/* All zero: empty. */
+struct recent_names {
+	struct recent_name *list;
+	size_t count, capacity;
+	struct arena memory; /* of the texts */
+};
 
 struct watcher_thread {
 	pthread_mutex_t lock; /* protects all fields that are not atomic */
@@ -55,10 +60,8 @@ struct watcher_thread {
 	bool search_needed; /* something changed since all processes were searched */
 	bool pass_needed; /* something changed since the watched folders were updated */
 	struct watched_folder *watched; /* uthash, by node; modified by the thread only */
-	struct recent_name recent[RECENT_NAMES_MAX];
-	size_t recent_count;
+	struct recent_names recent; /* by number */
 	uint64_t recent_number; /* number of the last recent name */
-	struct arena recent_memory;
 	struct mounter_watchers requesters; /* threads with requests since the last search */
 	pthread_t thread;
 

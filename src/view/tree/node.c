@@ -49,6 +49,30 @@ uint64_t permute_back(uint64_t secret, unsigned int half_bits, uint64_t permuted
 	return left << half_bits | right;
 }
 
+/* ---- kinds -------------------------------------------------------------------------- */
+
+bool node_is_folder(uint64_t node)
+{
+	switch ((enum node_kind)node_kind(node)) {
+	case NODE_FIXED:
+		return node < FIXED_FILES;
+	case NODE_DIR:
+	case NODE_REDUNDANT:
+	case NODE_GROUP:
+	case NODE_RANKS:
+	case NODE_FOLDER_RANKS:
+	case NODE_EQUALS:
+	case NODE_FOLDER:
+		return true;
+	case NODE_FILE:
+	case NODE_LINK:
+	case NODE_DEEP_LINK:
+	case NODE_PLACEHOLDER:
+		break;
+	}
+	return false;
+}
+
 /* ---- listing cookie ----------------------------------------------------------------- */
 
 #define HALF_BITS 31

@@ -116,6 +116,9 @@ static inline uint64_t node_kind(uint64_t node)
 	return node_inode(node) >> NODE_ID_BITS;
 }
 
+/* Is the node a folder of the view? */
+bool node_is_folder(uint64_t node);
+
 /* Is the node a directory of a source, in uniques/, redundant/ or folders/? */
 static inline bool node_is_source_dir(uint64_t node)
 {

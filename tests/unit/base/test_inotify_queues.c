@@ -27,10 +27,21 @@ static void test_lines_of_fdinfo_are_parsed(void **state)
 	assert_false(inotify_watch_parse("", makedev(0, 46), &inode));
 }
 
-static void test_own_watches_are_found_up_to_the_room_of_the_list(void **state)
+static uint64_t unwanted;
+
+static bool is_wanted(uint64_t inode)
 {
-	uint64_t inodes[2] = {0, 0};
-	struct inotify_watched watched = {.inodes = inodes, .capacity = 2};
+	return inode != unwanted;
+}
+
+static size_t count_of(const struct inotify_watched *watched)
+{
+	return watched->inodes.length / sizeof(uint64_t);
+}
+
+static void test_own_watches_of_wanted_inodes_are_found(void **state)
+{
+	struct inotify_watched watched = {.is_wanted = is_wanted};
 	struct stat status;
 	int queue = inotify_init1(IN_CLOEXEC);
 
@@ -38,16 +49,18 @@ static void test_own_watches_are_found_up_to_the_room_of_the_list(void **state)
 	assert_true(queue >= 0);
 	assert_int_equal(stat("/proc/self/fd", &status), 0);
 	watched.device = status.st_dev;
-	inotify_watched_by(getpid(), &watched);
-	assert_int_equal(watched.count, 0);
+	assert_int_equal(inotify_watched_by(getpid(), &watched), 0);
+	assert_int_equal(count_of(&watched), 0);
 	assert_true(inotify_add_watch(queue, "/proc/self/fd", IN_CREATE) >= 0);
-	inotify_watched_by(getpid(), &watched);
-	assert_int_equal(watched.count, 1);
-	assert_true(inodes[0] == status.st_ino);
-	inotify_watched_by_all(&watched);
-	assert_int_equal(watched.count, 2);
-	inotify_watched_by_all(&watched); /* no room for another number */
-	assert_int_equal(watched.count, 2);
+	assert_int_equal(inotify_watched_by(getpid(), &watched), 0);
+	assert_int_equal(count_of(&watched), 1);
+	assert_memory_equal(watched.inodes.data, &status.st_ino, sizeof(uint64_t));
+	assert_int_equal(inotify_watched_by_all(&watched), 0);
+	assert_int_equal(count_of(&watched), 2);
+	unwanted = status.st_ino;
+	assert_int_equal(inotify_watched_by_all(&watched), 0);
+	assert_int_equal(count_of(&watched), 2);
+	bytes_free(&watched.inodes);
 	assert_int_equal(close(queue), 0);
 }
 
@@ -55,7 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_of_fdinfo_are_parsed),
-		cmocka_unit_test(test_own_watches_are_found_up_to_the_room_of_the_list),
+		cmocka_unit_test(test_own_watches_of_wanted_inodes_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Each of many watched folders of a view gets its events, beside watches on files."""
+import shutil
+
+import pytest
+import trees
+from processes import until
+from test_refresh import Watcher
+
+MANY = 1500  # more than the daemon was once told of
+
+
+@pytest.fixture
+def folders(source):
+    names = [f"folder {number}" for number in range(MANY)]
+    for name in names:
+        (source / name).mkdir()
+    return names
+
+
+def test_each_of_many_watched_folders_gets_its_events(twinfs, source, folders):
+    with (twinfs.mounted(source) as view,
+          Watcher(view, source, view.uniques, known=False, options=["-r"]) as watcher):
+        for number, name in enumerate(folders):
+            trees.write(source / name / "new", b"%d" % number)
+        view.sync()
+        expected = {(f"{view.uniques}/{name}/", "CREATE", "new") for name in folders}
+        assert until(lambda: len(watcher.events) >= MANY)
+        assert set(watcher.events) == expected and len(watcher.events) == MANY
+        assert view.status()["refreshed"] == MANY + 1
+        for name in folders:
+            shutil.rmtree(source / name)
+        view.sync()
+        expected = {(f"{view.uniques}/{name}/", "DELETE", "new") for name in folders} | {
+            (f"{view.uniques}/", "DELETE,ISDIR", name) for name in folders}
+        assert until(lambda: len(watcher.events) >= 3 * MANY)
+        assert set(watcher.events[MANY:]) == expected and len(watcher.events) == 3 * MANY
+
+
+def test_watches_on_files_take_no_place_of_folders(twinfs, source, folders):
+    for number, name in enumerate(folders):
+        trees.write(source / name / "file", b"%d" % number)
+    with twinfs.mounted(source) as view:
+        files = [view.uniques / name / "file" for name in folders]
+        with (Watcher(view, source, *files, known=False),
+              Watcher(view, source, view.uniques / folders[-1]) as watcher):
+            trees.write(source / folders[-1] / "new", b"new")
+            assert watcher.gets(view.uniques / folders[-1], "CREATE", "new")
+            assert view.status()["refreshed"] == 1
