@@ -174,6 +174,18 @@ static void watcher_processes_add(struct watcher_processes *watcher_processes, p
 	watcher_processes->next = (watcher_processes->next + 1) % WATCHER_PROCESSES_MAX;
 }
 
+/* Adds what the processes watch. Returns 0 or -ENOMEM. */
+static int watcher_processes_find(const struct watcher_processes *watcher_processes,
+				  struct inotify_watched *watched)
+{
+	const pid_t *processes = watcher_processes->processes;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < WATCHER_PROCESSES_MAX && processes[i]; i++)
+		r = inotify_watched_by(processes[i], watched);
+	return r;
+}
+
 /* ---- mounter ------------------------------------------------------------------------- */
 
 /* Interval at which a thread that waits for a reply checks whether to stop. */
@@ -342,16 +354,16 @@ static void serve_watched(const struct mounter_watchers *watchers,
 			  struct watcher_processes *watcher_processes, dev_t device)
 {
 	struct inotify_watched watched = {.device = device, .is_wanted = node_is_folder};
-	int r = 0;
+	int r;
 
 	for (size_t i = 0; i < watchers->count; i++)
 		watcher_processes_add(watcher_processes, watchers->threads[i]);
 	if (watchers->all_processes)
 		r = inotify_watched_by_all(&watched);
-	for (size_t i = 0; !watchers->all_processes && r == 0 && i < WATCHER_PROCESSES_MAX &&
-			   watcher_processes->processes[i];
-	     i++)
-		r = inotify_watched_by(watcher_processes->processes[i], &watched);
+	else
+		r = watcher_processes_find(watcher_processes, &watched);
+	if (r < 0)
+		log_debug("cannot find all watched folders of the view: %s", error_text(r));
 	send_watched(&watched.inodes);
 	bytes_free(&watched.inodes);
 }
@@ -490,7 +502,7 @@ static bool poll_socket(const struct mounter *mounter, int limit_ms)
 }
 
 /* Waits for the end of the process. The socket is hung up then, as no other process has its other
- * end. Until then, takes the rest of a reply that nobody waits for any more. */
+ * end. Reads the rest of a reply meanwhile, because the process waits until it is read. */
 static bool wait_for_hangup(const struct mounter *mounter)
 {
 	uint64_t until_ns = clock_monotonic_ns() + END_MS * MS_NS, now_ns;

@@ -62,7 +62,7 @@ struct watcher_pass {
 	/* set by the pass */
 	uint64_t found_ns; /* time at which the watches were known */
 	uint64_t listing_ns; /* time for which folders were listed */
-	size_t names; /* stored names of all folders */
+	size_t names; /* stored names of all folders but the one being updated */
 	struct watched_folder *folder; /* folder being updated */
 	bool missing; /* the folder is no longer in the view */
 	bool in_grace; /* names that are reported are recorded */
@@ -215,14 +215,6 @@ static bool list_name(const struct view_entry *entry, void *context)
 	return listing->result == 0;
 }
 
-/* Returns the number of names that a folder may have. */
-static size_t room_for(const struct watcher_pass *pass, const struct watched_folder *folder)
-{
-	size_t others = pass->names - folder->names.count;
-
-	return others < NAMES_MAX ? NAMES_MAX - others : 0;
-}
-
 /* Lists a folder and updates its path. Returns 0, -ENOENT if it no longer exists, or -errno. */
 static int list_folder(const struct watcher_pass *pass, struct watched_listing *listing)
 {
@@ -233,7 +225,7 @@ static int list_folder(const struct watcher_pass *pass, struct watched_listing *
 
 	if (r == -ESTALE)
 		r = -ENOENT;
-	listing->room = room_for(pass, folder);
+	listing->room = pass->names < NAMES_MAX ? NAMES_MAX - pass->names : 0;
 	if (r == 0)
 		r = view_list(&call, folder->node, 0, list_name, listing);
 	if (r == 0)
@@ -537,11 +529,10 @@ static size_t count_names(const struct watcher_thread *watcher)
 /* Updates a folder, and the number of names. */
 static void pass_folder(struct watcher_pass *pass, struct watched_folder *folder)
 {
-	size_t others = pass->names - folder->names.count;
-
 	pass->folder = folder;
+	pass->names -= folder->names.count;
 	update_folder(pass);
-	pass->names = others + folder->names.count;
+	pass->names += folder->names.count;
 }
 
 /* Runs a pass. Returns 0, -ECANCELED if the thread must stop, or another -errno if no events can be
