@@ -39,6 +39,29 @@ def test_view_has_its_folders(small):
     assert len(os.listdir(small.dups)) == 2
 
 
+def inode_numbers(view):
+    """The inode numbers of all names, as stat(2) and as the listings say."""
+    found = {}
+    for folder, _, _ in os.walk(view.path):
+        with os.scandir(folder) as names:
+            for entry in names:
+                assert entry.inode() in (entry.stat(follow_symlinks=False).st_ino, 0xffff_ffff)
+                found[entry.path] = entry.inode()
+    return found
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_inode_numbers_fit_programs_with_32_bits(twinfs, source, root_only, shared):
+    """Such a program gets EOVERFLOW from stat(2) for a larger number. The numbers stay the same."""
+    trees.mixed(source)
+    options = ("--wait", "-o", "allow_other") if shared else ("--wait",)
+    with twinfs.mounted(source, options=options) as view:
+        before = inode_numbers(view)
+    assert all(0 < number < 2 ** 32 for number in before.values())
+    with twinfs.mounted(source, options=options) as view:
+        assert inode_numbers(view) == before
+
+
 def test_readme_explains_each_folder(small):
     text = (small.path / "README.txt").read_bytes()
     assert (small.path / "README.txt").stat().st_size == len(text)

@@ -204,12 +204,12 @@ struct mounter {
 };
 
 /* A part of the reply to ORDER_FIND_WATCHED. */
-#define PART_INODES 4096
+#define PART_NODES 4096
 struct watched_part {
-	uint64_t left; /* inodes in later parts */
-	uint64_t inodes[PART_INODES];
+	uint64_t left; /* nodes in later parts */
+	uint64_t nodes[PART_NODES];
 };
-#define PART_BYTES(count) (offsetof(struct watched_part, inodes) + (count) * sizeof(uint64_t))
+#define PART_BYTES(count) (offsetof(struct watched_part, nodes) + (count) * sizeof(uint64_t))
 
 /* A message with a result and optionally a descriptor. */
 struct answer {
@@ -331,18 +331,18 @@ static char receive_order(struct mounter_order *order)
 	return length > 0 && mounter_order_is_valid(order, (size_t)length) ? order->kind : '\0';
 }
 
-/* Replies with the inodes, in as many messages as needed. */
+/* Replies with the nodes of the inode numbers, in as many messages as needed. */
 static void send_watched(const struct bytes *found)
 {
 	static struct watched_part part;
-	size_t count = found->length / sizeof(part.inodes[0]), sent = 0, length;
+	const uint64_t *inodes = (const void *)found->data;
+	size_t count = found->length / sizeof(*inodes), sent = 0, length;
 
 	do {
-		length = count - sent < PART_INODES ? count - sent : PART_INODES;
+		length = count - sent < PART_NODES ? count - sent : PART_NODES;
 		part.left = count - sent - length;
-		if (length > 0)
-			memcpy(part.inodes, found->data + sent * sizeof(part.inodes[0]),
-			       length * sizeof(part.inodes[0]));
+		for (size_t i = 0; i < length; i++)
+			part.nodes[i] = node_from_seen_inode(inodes[sent + i]);
 		if (send(SOCKET_FD, &part, PART_BYTES(length), MSG_NOSIGNAL) < 0)
 			return;
 		sent += length;
@@ -353,7 +353,7 @@ static void send_watched(const struct bytes *found)
 static void serve_watched(const struct mounter_watchers *watchers,
 			  struct watcher_processes *watcher_processes, dev_t device)
 {
-	struct inotify_watched watched = {.device = device, .is_wanted = node_is_folder};
+	struct inotify_watched watched = {.device = device, .is_wanted = node_is_seen_folder};
 	int r;
 
 	for (size_t i = 0; i < watchers->count; i++)
@@ -605,7 +605,7 @@ static ssize_t wait_for_reply(const struct mounter *mounter, void *answer, size_
 }
 
 int mounter_find_watched(struct mounter *mounter, const struct mounter_watchers *watchers,
-			 struct bytes *inodes, const atomic_bool *stopping)
+			 struct bytes *nodes, const atomic_bool *stopping)
 {
 	const struct mounter_order order = {.kind = ORDER_FIND_WATCHED, .watchers = *watchers};
 	AUTO_FREE struct watched_part *part = malloc(sizeof(*part));
@@ -621,7 +621,7 @@ int mounter_find_watched(struct mounter *mounter, const struct mounter_watchers 
 		if (length < (ssize_t)PART_BYTES(0))
 			return length < 0 ? (int)length : -ECHILD;
 		if (r == 0)
-			r = bytes_append(inodes, part->inodes, (size_t)length - PART_BYTES(0));
+			r = bytes_append(nodes, part->nodes, (size_t)length - PART_BYTES(0));
 	} while (part->left > 0);
 	return r;
 }

@@ -108,7 +108,7 @@ static int open_folder(struct watcher_event_route *route, const struct watcher_e
 		return fd;
 	route->folder = fd;
 	route->inode = event->folder;
-	if (fstat(fd, &status) == 0 && status.st_ino == node_inode(event->folder))
+	if (fstat(fd, &status) == 0 && status.st_ino == node_seen_inode(event->folder))
 		return 0;
 	close_folder(route);
 	return -ESTALE;
@@ -179,7 +179,7 @@ void watcher_reply_end(struct watcher_replies *replies)
 static void fill_attributes(struct stat *attributes, uint64_t node, bool directory)
 {
 	*attributes = (struct stat){
-		.st_ino = node_inode(node),
+		.st_ino = node_seen_inode(node),
 		.st_mode = directory ? S_IFDIR | S_IRWXU : S_IFREG | S_IRUSR,
 		.st_nlink = directory ? 2 : 1,
 		.st_uid = getuid(),

@@ -32,7 +32,7 @@
 
 /* A folder with an inotify watch. */
 struct watched_folder {
-	uint64_t node; /* equal to the inode number, as folders have no versions */
+	uint64_t node;
 	atomic_bool changed; /* changed since it was listed */
 	bool listed; /* names is valid */
 	bool missing; /* not in the view at the last pass; it can come back */

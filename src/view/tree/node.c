@@ -49,6 +49,24 @@ uint64_t permute_back(uint64_t secret, unsigned int half_bits, uint64_t permuted
 	return left << half_bits | right;
 }
 
+#define SMALL_HALF_BITS 13
+
+uint64_t permute_id(uint64_t secret, uint64_t id)
+{
+	unsigned int half_bits = SMALL_HALF_BITS;
+	uint64_t smallest = 0;
+
+	while (id >> 2 * half_bits) {
+		smallest = UINT64_C(1) << 2 * half_bits;
+		half_bits++;
+	}
+	/* the number that leads out of the range is permuted again (cycle walking) */
+	do
+		id = permute(secret, half_bits, id);
+	while (id < smallest);
+	return id;
+}
+
 /* ---- kinds -------------------------------------------------------------------------- */
 
 bool node_is_folder(uint64_t node)
@@ -71,6 +89,11 @@ bool node_is_folder(uint64_t node)
 		break;
 	}
 	return false;
+}
+
+bool node_is_seen_folder(uint64_t inode)
+{
+	return node_is_folder(node_from_seen_inode(inode));
 }
 
 /* ---- listing cookie ----------------------------------------------------------------- */

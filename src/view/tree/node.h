@@ -13,8 +13,10 @@
  * allows only one name for the inode of a directory, so each occurrence has a node: for a directory
  * in folders/ the top 12 bits are its depth below the equal folder.
  *
- * Programs see the lower 52 bits as st_ino (view_inode). This number stays the same while the file
- * exists. It is below 2^53, so programs that store inode numbers in a double store them exactly. */
+ * Programs see another number of the node without its version or depth (view_inode). It stays the
+ * same while the file exists. It is below 2^53, so programs that store inode numbers in a double
+ * store them exactly. While all ids of files are below 2^31, and the others below 2^27, it is
+ * below 2^32: programs without support of large files get EOVERFLOW for a larger one. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,9 +70,9 @@ enum fixed_node {
 	FIXED_ROOT_REPORT,
 };
 
-static inline uint64_t node_make(enum node_kind kind, uint64_t id)
+static inline uint64_t node_make(uint64_t kind, uint64_t id)
 {
-	return (uint64_t)kind << NODE_ID_BITS | id;
+	return kind << NODE_ID_BITS | id;
 }
 
 /* Returns the node of a file whose content has this version (content_version of its record). */
@@ -89,7 +91,7 @@ static inline uint64_t node_make_folder(uint64_t id, uint64_t depth)
 	return depth << NODE_INODE_BITS | node_make(NODE_FOLDER, id);
 }
 
-/* Returns the node without its version or depth. Programs see view_inode() of it. */
+/* Returns the node without its version or depth. */
 static inline uint64_t node_inode(uint64_t node)
 {
 	return node & ((UINT64_C(1) << NODE_INODE_BITS) - 1);
@@ -118,6 +120,9 @@ static inline uint64_t node_kind(uint64_t node)
 
 /* Is the node a folder of the view? */
 bool node_is_folder(uint64_t node);
+
+/* Is this the number that programs see of a folder? */
+bool node_is_seen_folder(uint64_t inode);
 
 /* Is the node a directory of a source, in uniques/, redundant/ or folders/? */
 static inline bool node_is_source_dir(uint64_t node)
@@ -153,6 +158,22 @@ static inline uint64_t node_id(uint64_t node)
 	return node & ((UINT64_C(1) << NODE_ID_BITS) - 1);
 }
 
+/* Returns the inode number that programs see in a view that is not shared. A small id gives a small
+ * number: files have the odd numbers, as there are the most of them. */
+static inline uint64_t node_seen_inode(uint64_t node)
+{
+	uint64_t kind = node_kind(node), id = node_id(node);
+
+	return kind == NODE_FILE ? id << 1 | 1 : id << 5 | kind << 1;
+}
+
+/* The inverse of node_seen_inode(). The result has no version and no depth. */
+static inline uint64_t node_from_seen_inode(uint64_t inode)
+{
+	return inode & 1 ? node_make(NODE_FILE, inode >> 1)
+			 : node_make(inode >> 1 & 0xf, inode >> 5);
+}
+
 /* ---- numbers that programs see ------------------------------------------------------ */
 
 /* Permutes numbers with a secret, so that the distance of two numbers cannot be computed without
@@ -163,6 +184,10 @@ uint64_t permute(uint64_t secret, unsigned int half_bits, uint64_t number);
 
 /* The inverse of permute(). */
 uint64_t permute_back(uint64_t secret, unsigned int half_bits, uint64_t permuted);
+
+/* Permutes ids of at most 48 bits so that a small id stays small: ids below 2^26 among themselves,
+ * and larger ids among those with the same number of pairs of bits. */
+uint64_t permute_id(uint64_t secret, uint64_t id);
 
 /* ---- listing cookie ----------------------------------------------------------------- */
 

@@ -47,11 +47,11 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 
 uint64_t view_inode(const struct view *view, uint64_t node)
 {
-	uint64_t id = node_id(node), inode = node_inode(node);
+	uint64_t id = node_id(node);
 
-	if (!view->shared || node_kind(node) == NODE_FIXED)
-		return inode;
-	return inode - id + permute(view->inode_secret, NODE_ID_BITS / 2, id);
+	if (view->shared && node_kind(node) != NODE_FIXED)
+		node = node_make(node_kind(node), permute_id(view->inode_secret, id));
+	return node_seen_inode(node);
 }
 
 void view_deinit(struct view *view)
