@@ -123,25 +123,30 @@ def on_exfat(_, folder, ending):
     return Place(root, has_links=False, keeps_links=False)
 
 
-def on_sshfs(_, folder, ending):
+def sftp_mount(folder, real, ending, options="noforget"):
+    """Mounts a folder by sshfs and sftp-server, without a network; returns the mount point."""
     need("sshfs")
     server = next(iter(glob.glob("/usr/lib/*/sftp-server")), None)
     if not server:
         pytest.skip("needs sftp-server")
-    real = folder / "real"
-    real.mkdir()
     to_server, from_client = os.pipe()
     to_client, from_server = os.pipe()
     # pylint: disable=consider-using-with
     process = subprocess.Popen([server], stdin=to_server, stdout=from_server)
     ending.callback(process.wait, 60)
-    # noforget: else a file gets another inode number after a test has dropped the caches
-    command = ["sshfs", "-o", "passive,dir_cache=no,noforget", "-f", f":{real}"]
+    command = ["sshfs", "-o", f"passive,dir_cache=no,{options}", "-f", f":{real}"]
     mounted = fuse_place(folder, "sshfs", command, stdin=to_client, stdout=from_client)
     root = ending.enter_context(mounted)
     for pipe in (to_server, from_client, to_client, from_server):
         os.close(pipe)
-    return Place(root, ("--without-leases",), real, keeps_links=False)
+    return root
+
+
+def on_sshfs(_, folder, ending):
+    real = folder / "real"
+    real.mkdir()
+    # noforget: else a file gets another inode number after a test has dropped the caches
+    return Place(sftp_mount(folder, real, ending), ("--without-leases",), real, keeps_links=False)
 
 
 def on_mergerfs(_, folder, ending):
