@@ -4,6 +4,7 @@ mount that never answers."""
 import contextlib
 import ctypes
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from processes import until
 
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
@@ -229,3 +231,43 @@ def shown_by_fuse(folder, *options):
         yield above
     finally:
         subprocess.run(["umount", above], check=True)
+
+
+def need_tools(*tools):
+    for tool in tools:
+        if os.geteuid() != 0 or not shutil.which(tool):
+            pytest.skip(f"needs {tool}")
+
+
+@contextlib.contextmanager
+def fuse_place(folder, name, command, **options):
+    """Mounts a FUSE file system by a command to which the mount point is added."""
+    root = folder / name
+    root.mkdir()
+    with subprocess.Popen([*command, root], stdin=options.get("stdin"),
+                          stdout=options.get("stdout")) as process:
+        try:
+            assert until(lambda: os.path.ismount(root), 20)
+            yield root
+        finally:
+            subprocess.run(["umount", root], check=True)
+            process.wait(60)
+
+
+def sftp_mount(folder, real, ending, options="noforget"):
+    """Mounts a folder by sshfs and sftp-server, without a network; returns the mount point."""
+    need_tools("sshfs")
+    server = next(iter(glob.glob("/usr/lib/*/sftp-server")), None)
+    if not server:
+        pytest.skip("needs sftp-server")
+    to_server, from_client = os.pipe()
+    to_client, from_server = os.pipe()
+    # pylint: disable=consider-using-with
+    process = subprocess.Popen([server], stdin=to_server, stdout=from_server)
+    ending.callback(process.wait, 60)
+    command = ["sshfs", "-o", f"passive,dir_cache=no,{options}", "-f", f":{real}"]
+    mounted = fuse_place(folder, "sshfs", command, stdin=to_client, stdout=from_client)
+    root = ending.enter_context(mounted)
+    for pipe in (to_server, from_client, to_client, from_server):
+        os.close(pipe)
+    return root

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from disks import disk, overlay
+from disks import disk, fuse_place, need_tools, overlay, sftp_mount
 from history_model import (
     Act,
     broken,
@@ -26,7 +26,6 @@ from history_model import (
     wrong_acts,
     wrong_undo,
 )
-from processes import until
 from program import View
 
 ACTS = {"remove": ["remove"], "folders": ["remove", "--folders"], "trash": ["remove", "--trash"],
@@ -50,27 +49,6 @@ class Place:
     doubts: bool = False  # two names may be one file
     memory: tuple = ()  # folders below which a restart empties everything
     shares_blocks: bool = False  # so that removing a copy frees less than its size
-
-
-def need(*tools):
-    for tool in tools:
-        if os.geteuid() != 0 or not shutil.which(tool):
-            pytest.skip(f"needs {tool}")
-
-
-@contextlib.contextmanager
-def fuse_place(folder, name, command, **options):
-    """Mounts a FUSE file system by a command to which the mount point is added."""
-    root = folder / name
-    root.mkdir()
-    with subprocess.Popen([*command, root], stdin=options.get("stdin"),
-                          stdout=options.get("stdout")) as process:
-        try:
-            assert until(lambda: os.path.ismount(root), 20)
-            yield root
-        finally:
-            subprocess.run(["umount", root], check=True)
-            process.wait(60)
 
 
 @contextlib.contextmanager
@@ -110,7 +88,7 @@ def on_overlay(_, folder, ending):
 
 
 def on_exfat(_, folder, ending):
-    need("mount.exfat-fuse", "mkfs.exfat", "losetup")
+    need_tools("mount.exfat-fuse", "mkfs.exfat", "losetup")
     image = folder / "image"
     with open(image, "wb") as file:
         file.truncate(64 << 20)
@@ -123,25 +101,6 @@ def on_exfat(_, folder, ending):
     return Place(root, has_links=False, keeps_links=False)
 
 
-def sftp_mount(folder, real, ending, options="noforget"):
-    """Mounts a folder by sshfs and sftp-server, without a network; returns the mount point."""
-    need("sshfs")
-    server = next(iter(glob.glob("/usr/lib/*/sftp-server")), None)
-    if not server:
-        pytest.skip("needs sftp-server")
-    to_server, from_client = os.pipe()
-    to_client, from_server = os.pipe()
-    # pylint: disable=consider-using-with
-    process = subprocess.Popen([server], stdin=to_server, stdout=from_server)
-    ending.callback(process.wait, 60)
-    command = ["sshfs", "-o", f"passive,dir_cache=no,{options}", "-f", f":{real}"]
-    mounted = fuse_place(folder, "sshfs", command, stdin=to_client, stdout=from_client)
-    root = ending.enter_context(mounted)
-    for pipe in (to_server, from_client, to_client, from_server):
-        os.close(pipe)
-    return root
-
-
 def on_sshfs(_, folder, ending):
     real = folder / "real"
     real.mkdir()
@@ -150,7 +109,7 @@ def on_sshfs(_, folder, ending):
 
 
 def on_mergerfs(_, folder, ending):
-    need("mergerfs")
+    need_tools("mergerfs")
     for name in ("branch 1", "branch 2"):
         (folder / name).mkdir()
     branches = f"{folder}/branch 1:{folder}/branch 2"

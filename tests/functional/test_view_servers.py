@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 import trees
-from histories import sftp_mount
+from disks import sftp_mount
 from processes import end_process, until
 
 FILES = {
