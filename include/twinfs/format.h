@@ -6,9 +6,11 @@
  *
  * src/index/record.h describes the tables in TWINFS_INDEX_DATA. An index of a newer format is
  * refused and not changed. An index of an older format, or a damaged one, is renamed to
- * TWINFS_INDEX_DAMAGED and rebuilt.
+ * TWINFS_INDEX_DAMAGED and rebuilt. An index of TWINFS_INDEX_FORMAT_USABLE, which lacks optional
+ * fields only, is used and gets the present format.
  */
-#define TWINFS_INDEX_FORMAT 18
+#define TWINFS_INDEX_FORMAT 19
+#define TWINFS_INDEX_FORMAT_USABLE 18
 
 #define TWINFS_INDEX_DATA "data.mdb"
 /* LMDB: table of readers. */

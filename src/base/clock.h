@@ -33,6 +33,21 @@ static inline bool clock_equal(struct timespec a, struct timespec b)
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
+static inline struct timespec clock_latest(struct timespec a, struct timespec b)
+{
+	return clock_is_earlier(a, b) ? b : a;
+}
+
+/* Returns now, or the nanosecond after last if now is not later: the clock was set back. */
+static inline struct timespec clock_after(struct timespec now, struct timespec last)
+{
+	if (clock_is_earlier(last, now))
+		return now;
+	if (last.tv_nsec + 1 < SECOND_NS)
+		return (struct timespec){last.tv_sec, last.tv_nsec + 1};
+	return (struct timespec){last.tv_sec + 1, 0};
+}
+
 /* Converts a time to nanoseconds since 1970. Times out of range become the lowest or highest
  * value. */
 int64_t clock_ns(struct timespec time);

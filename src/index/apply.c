@@ -38,6 +38,8 @@ static int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 	} while (r == -EEXIST && ++entry->cookie < end);
 	if (r == 0)
 		r = folders_note_name(w, entry->dir, entry->cookie);
+	if (r == 0)
+		r = redundant_note_listing(w, entry->dir, true);
 	if (r == 0 && entry->kind == ENTRY_DIR)
 		r = folders_note_dir(w, entry->child);
 	return r < 0 ? r : delta_add_name(w, entry->dir, entry->name);
@@ -51,6 +53,8 @@ static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 		r = catalog_set_error(w, ERROR_DIR, id, 0);
 	if (r == 0)
 		r = folders_note_dir(w, id);
+	if (r == 0)
+		r = redundant_note_gone(w, id);
 	w->totals.directories--;
 	return r < 0 ? r : delta_add(w, DELTA_DIRS, &(struct delta_dir){.dir = id, .gone = true});
 }
@@ -80,6 +84,8 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 
 	if (r == 0)
 		r = folders_note_name(w, entry->dir, entry->cookie);
+	if (r == 0)
+		r = redundant_note_listing(w, dir, true);
 	if (r < 0)
 		return r;
 	if (kind == ENTRY_FILE)
@@ -240,6 +246,8 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 		r = redundant_note_dir(w, dir.id, dir.parent, false);
 	if (r == 0)
 		r = folders_note_name(w, entry.dir, entry.cookie);
+	if (r == 0)
+		r = redundant_note_listing(w, dir.parent, true);
 	key = key_pair(entry.dir, entry.cookie);
 	return r < 0 ? r : store_delete(&w->store, TABLE_ENTRY, key);
 }
@@ -274,6 +282,8 @@ static int put_record(struct catalog_writer *w, const struct name_change *change
 	dir.name = change->name;
 	dir.attributes = change->attributes;
 	r = store_put(&w->store, TABLE_DIR, key_number(change->id), encode_dir(&dir));
+	if (r == 0)
+		r = redundant_note_listing(w, change->id, false);
 	return r < 0 ? r
 		     : delta_add(w, DELTA_DIRS,
 				 &(struct delta_dir){.dir = change->id, .moved = true});
@@ -862,6 +872,8 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 		r = set_findings(w, &dir, change);
 	if (r == 0)
 		r = store_put(&w->store, TABLE_DIR, key_number(change->id), encode_dir(&dir));
+	if (r == 0)
+		r = redundant_note_listing(w, dir.id, false);
 	return r < 0 ? r : delta_add(w, DELTA_DIRS, &(struct delta_dir){.dir = dir.id});
 }
 

@@ -350,6 +350,13 @@ static int initialize_body(struct catalog_writer *w, void *context)
 	return meta_initialize(w);
 }
 
+static int upgrade_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	w->totals.viewed = catalog_unused_id(w->catalog); /* earlier views possibly showed all */
+	return meta_put_format(w);
+}
+
 /* Reads the records of the index about itself. Initializes a new index unless read_only. */
 static int load_meta(struct catalog *catalog, bool read_only)
 {
@@ -366,10 +373,12 @@ static int load_meta(struct catalog *catalog, bool read_only)
 		return CATALOG_NEWER;
 	if (format == 0 && read_only)
 		return CATALOG_NO_INDEX;
-	if (format > 0 && format < TWINFS_INDEX_FORMAT)
+	if (format > 0 && format < TWINFS_INDEX_FORMAT_USABLE)
 		return CATALOG_OLDER;
 	if (format == 0)
 		r = catalog_write(catalog, initialize_body, NULL);
+	else if (format < TWINFS_INDEX_FORMAT && !read_only)
+		r = catalog_write(catalog, upgrade_body, NULL);
 	if (r == 0)
 		r = store_read_begin(&catalog->store, &reader);
 	if (r < 0)

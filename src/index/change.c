@@ -64,6 +64,20 @@ int catalog_set_view(struct catalog_writer *w, const char *mount_point)
 	return meta_put_text(w, META_VIEW, mount_point, strlen(mount_point));
 }
 
+static int begin_view_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	w->store.changed = w->totals.viewed != catalog_unused_id(w->catalog);
+	w->none_pending = w->totals.none_pending; /* this stays as it is */
+	return 0;
+}
+
+int catalog_begin_view(struct catalog *catalog)
+{
+	atomic_store(&catalog->viewed, true);
+	return catalog_write(catalog, begin_view_body, NULL);
+}
+
 int catalog_mark_operands(struct catalog_writer *w)
 {
 	return meta_put_number(w, META_OPERANDS, 1);

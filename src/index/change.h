@@ -265,6 +265,11 @@ MUST_CHECK int catalog_set_min_size(struct catalog_writer *w, uint64_t min_size)
 /* Records the mount point of a view of the index, for catalog_get_view(). */
 MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_point);
 
+/* Must be called before a view shows the index. From then on, the index knows what a view has
+ * shown: only that gets the times of redundant.h. Returns 0, or -errno if this could not be
+ * recorded yet. The next commit records it. */
+MUST_CHECK int catalog_begin_view(struct catalog *catalog);
+
 /* Records that the new index has only files and folders that a command named. */
 MUST_CHECK int catalog_mark_operands(struct catalog_writer *w);
 

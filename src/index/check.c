@@ -568,11 +568,31 @@ static int check_dir(struct check *c, struct span key, struct span fields)
 /* Checks the redundant count of entry_dir, after all its names were read. */
 static int check_redundant(struct check *c)
 {
-	uint64_t count = 0;
-	int r = c->entry_dir ? catalog_count_redundant(c->reader, c->entry_dir, &count) : 0;
+	struct redundant_record record = {0};
+	int r = c->entry_dir ? catalog_get_redundant(c->reader, c->entry_dir, &record) : 0;
 
-	c->expected[TABLE_REDUNDANT] += c->redundant > 0;
-	return r < 0 ? r : check_claim(count == c->redundant);
+	return r < 0 ? r : check_claim(record.count == c->redundant);
+}
+
+/* Checks that the record is of a directory. If it has a count, the directory has names, so that
+ * check_redundant() compares the count. */
+static int check_redundant_record(struct check *c, struct span key, struct span fields)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct redundant_record record;
+	struct entry_record entry;
+	struct dir_record dir;
+	int r;
+
+	if (!key_get_number(key, &dir.id) || !decode_redundant(fields, &record))
+		return -EUCLEAN;
+	c->expected[TABLE_REDUNDANT]++;
+	r = catalog_get_dir(c->reader, dir.id, &dir);
+	if (r == 0 && record.count > 0)
+		r = catalog_scan_entries(c->reader, dir.id, 0, &scan);
+	if (r == 0 && record.count > 0)
+		r = catalog_next_entry(scan, &entry);
+	return check_found(r);
 }
 
 static int check_entry_dir(struct check *c, uint64_t id)
@@ -607,15 +627,15 @@ static int check_cookie(struct check *c, const struct entry_record *entry)
 
 static int check_dir_entry(struct check *c, const struct entry_record *entry)
 {
+	struct redundant_record record = {0};
 	struct dir_record dir;
-	uint64_t count = 0;
 	int r = check_found(catalog_get_dir(c->reader, entry->child, &dir));
 
 	if (r == 0)
-		r = catalog_count_redundant(c->reader, entry->child, &count);
+		r = catalog_get_redundant(c->reader, entry->child, &record);
 	if (r < 0)
 		return r;
-	c->redundant += count > 0;
+	c->redundant += record.count > 0;
 	c->expected[TABLE_DIR]++;
 	return check_claim(dir.parent == entry->dir && names_equal(dir.name, entry->name));
 }
@@ -720,6 +740,7 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_RANK] = check_nothing,
 	[TABLE_ERROR] = check_error,
 	[TABLE_ORPHAN] = check_orphan,
+	[TABLE_REDUNDANT] = check_redundant_record,
 	[TABLE_TARGET] = check_target,
 	[TABLE_FOLDER] = check_folder,
 	[TABLE_BYTREE] = check_tree,

@@ -616,6 +616,10 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 	if (r < 0)
 		return r;
 	count_file(w, attributes, true);
+	if (was_viewed(w, file->id) && clock_equal(file->attributes.ctime, attributes->ctime)) {
+		file_set_shown(file, clock_now());
+		what |= DELTA_FILE_ATTRIBUTES;
+	}
 	file->attributes = *attributes;
 	if (S_ISREG(attributes->mode))
 		what |= content.prefix ? DELTA_FILE_BACK : DELTA_FILE_UNREAD;

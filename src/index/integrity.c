@@ -115,9 +115,10 @@ enum catalog_open_outcome index_examine_format(const char *folder)
 		r = meta_get_format(reader, &format);
 	store_read_end(reader);
 	store_close(&store);
-	if (r < 0 || format == 0 || format == TWINFS_INDEX_FORMAT)
-		return CATALOG_OPENED;
-	return format > TWINFS_INDEX_FORMAT ? CATALOG_NEWER : CATALOG_OLDER;
+	if (format > TWINFS_INDEX_FORMAT)
+		return CATALOG_NEWER;
+	return r < 0 || format == 0 || format >= TWINFS_INDEX_FORMAT_USABLE ? CATALOG_OPENED
+									    : CATALOG_OLDER;
 }
 
 static bool lacks_room(int r)

@@ -152,7 +152,7 @@ int meta_get_format(struct catalog_reader *r, unsigned int *format)
 	return sscanf(text, "twinfs %u", format) == 1 && *format > 0 ? 0 : -EUCLEAN;
 }
 
-static int put_format(struct catalog_writer *w)
+int meta_put_format(struct catalog_writer *w)
 {
 	struct key key = meta_key(META_FORMAT);
 	char text[32];
@@ -177,7 +177,7 @@ int meta_initialize(struct catalog_writer *w)
 
 	if (random_fill(&seed, sizeof(seed)) < 0)
 		return -errno;
-	r = put_format(w);
+	r = meta_put_format(w);
 	if (r == 0)
 		r = meta_put_number(w, META_NAME_SEED, seed);
 	if (r == 0)

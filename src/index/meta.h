@@ -73,6 +73,9 @@ MUST_CHECK int meta_put_source(struct catalog_writer *w, uint64_t index, const c
 /* Writes the records of a new, empty index. */
 MUST_CHECK int meta_initialize(struct catalog_writer *w);
 
+/* Writes the present format. Returns 0 or -errno. */
+MUST_CHECK int meta_put_format(struct catalog_writer *w);
+
 /* Reads the format; 0: the index is empty. Returns 0, -EUCLEAN if the record is not that of an
  * index of twinfs, or another -errno. */
 MUST_CHECK int meta_get_format(struct catalog_reader *r, unsigned int *format);

@@ -209,15 +209,16 @@ int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundan
 	return result;
 }
 
-int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count)
+int catalog_get_redundant(struct catalog_reader *r, uint64_t dir,
+			  struct redundant_record *redundant)
 {
-	int result;
+	struct span fields;
+	int result = store_get(r, TABLE_REDUNDANT, key_number(dir), &fields);
 
-	*count = 0;
-	result = store_get_number(r, TABLE_REDUNDANT, key_number(dir), count);
+	*redundant = (struct redundant_record){0};
 	if (result < 0)
 		return result == -ENOENT ? 0 : result;
-	return *count > 0 ? 0 : -EUCLEAN;
+	return decode_redundant(fields, redundant) ? 0 : -EUCLEAN;
 }
 
 int catalog_get_folder(struct catalog_reader *r, uint64_t dir, struct folder_record *folder)

@@ -64,9 +64,11 @@ MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind,
 MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 				    struct group_record *group);
 
-/* Sets *count to the number of names in a directory that are redundant copies, plus the number of
- * its subdirectories that have such names at any depth. */
-MUST_CHECK int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count);
+/* Gets what a directory contributes to redundant/, and the times of its listings in the view. Its
+ * count is the number of names in it that are redundant copies, plus the number of its
+ * subdirectories that have such names at any depth. */
+MUST_CHECK int catalog_get_redundant(struct catalog_reader *r, uint64_t dir,
+				     struct redundant_record *redundant);
 
 /* Gets what is known of the tree of a directory. Returns -ENOENT while the folder groups are not
  * known (catalog_totals.folders_known). */

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "twinfs/format.h"
 
 /* ---- fields -------------------------------------------------------------------------- */
 
@@ -23,6 +24,11 @@ static bool get_time(struct span *fields, struct timespec *time)
 		return false;
 	*time = (struct timespec){(time_t)seconds, (long)ns};
 	return true;
+}
+
+static bool is_zero(struct timespec time)
+{
+	return time.tv_sec == 0 && time.tv_nsec == 0;
 }
 
 /* Greatest difference in seconds of two times that are near each other, so that their difference in
@@ -102,6 +108,7 @@ enum optional_field {
 	FIELD_NAME = 64, /* unless 0 */
 	FIELD_COPY_MARK = 128, /* has no value: set if true */
 	FIELD_KEPT_HASH = 256, /* unless zero; kept_until follows */
+	FIELD_SHOWN_SINCE = 512, /* unless zero */
 };
 
 /* The usual mode, from which encoded modes differ in few bits. */
@@ -233,7 +240,8 @@ struct value encode_file(const struct file_record *file)
 		fields_of_attributes(&file->attributes) | (file->names != 1 ? FIELD_NAMES : 0U) |
 		(file->content_version ? FIELD_VERSION : 0U) | (file->name ? FIELD_NAME : 0U) |
 		(file->copy_mark ? FIELD_COPY_MARK : 0U) |
-		(file_was_kept(file) ? FIELD_KEPT_HASH : 0U);
+		(file_was_kept(file) ? FIELD_KEPT_HASH : 0U) |
+		(is_zero(file->shown_since) ? 0U : FIELD_SHOWN_SINCE);
 	struct value value = value_begin();
 
 	value_put(&value, optional);
@@ -247,6 +255,8 @@ struct value encode_file(const struct file_record *file)
 		put_hash(&value, file->kept_hash);
 		value_put(&value, file->kept_until);
 	}
+	if (optional & FIELD_SHOWN_SINCE)
+		put_time(&value, file->shown_since);
 	put_attributes(&value, optional, &file->attributes);
 	return value;
 }
@@ -259,6 +269,7 @@ static bool get_file_name(struct span *fields, uint32_t *optional, struct file_r
 	file->name = 0;
 	file->kept_hash = (struct hash128){0};
 	file->kept_until = 0;
+	file->shown_since = (struct timespec){0};
 	if (!span_get32(fields, optional))
 		return false;
 	file->copy_mark = *optional & FIELD_COPY_MARK;
@@ -268,7 +279,8 @@ static bool get_file_name(struct span *fields, uint32_t *optional, struct file_r
 	       get_optional32(fields, *optional, FIELD_VERSION, &file->content_version) &&
 	       get_optional(fields, *optional, FIELD_NAME, &file->name) &&
 	       (!(*optional & FIELD_KEPT_HASH) ||
-		(get_hash(fields, &file->kept_hash) && span_get(fields, &file->kept_until)));
+		(get_hash(fields, &file->kept_hash) && span_get(fields, &file->kept_until))) &&
+	       (!(*optional & FIELD_SHOWN_SINCE) || get_time(fields, &file->shown_since));
 }
 
 bool decode_file(struct span fields, struct file_record *file)
@@ -419,6 +431,32 @@ bool decode_group(struct span fields, struct group_record *group)
 	return decoded;
 }
 
+/* A count only, or also both times, which are often equal. */
+struct value encode_redundant(const struct redundant_record *redundant)
+{
+	struct value value = value_begin();
+
+	value_put(&value, redundant->count);
+	if (is_zero(redundant->in_redundant))
+		return value;
+	put_time(&value, redundant->in_redundant);
+	put_time_near(&value, redundant->in_uniques, redundant->in_redundant);
+	return value;
+}
+
+bool decode_redundant(struct span fields, struct redundant_record *redundant)
+{
+	*redundant = (struct redundant_record){0};
+	if (!span_get(&fields, &redundant->count))
+		return false;
+	if (fields.length == 0)
+		return redundant->count > 0;
+	return get_time(&fields, &redundant->in_redundant) &&
+	       get_time_near(&fields, &redundant->in_uniques, redundant->in_redundant) &&
+	       fields.length == 0 && !is_zero(redundant->in_redundant) &&
+	       !clock_is_earlier(redundant->in_redundant, redundant->in_uniques);
+}
+
 struct value encode_extents(const struct extent_record *extents)
 {
 	struct value value = value_begin();
@@ -544,7 +582,15 @@ struct value encode_totals(const struct catalog_totals *t)
 				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0) |
 				  (t->folders_known ? TOTALS_FOLDERS_KNOWN : 0));
 	value_put(&value, t->folder_changes);
+	value_put(&value, t->viewed);
 	return value;
+}
+
+/* An index of the format before has no such field. */
+static bool get_viewed(struct span *fields, uint64_t *viewed)
+{
+	*viewed = TWINFS_ID_MAX;
+	return fields->length == 0 || span_get(fields, viewed);
 }
 
 bool decode_totals(struct span fields, struct catalog_totals *t)
@@ -562,7 +608,8 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       span_get(&fields, &t->order) && span_get(&fields, &t->folder_groups) &&
 		       span_get(&fields, &t->folder_order) && get_time(&fields, &t->changed) &&
 		       span_get32(&fields, &flags) && flags <= TOTALS_FLAGS &&
-		       span_get(&fields, &t->folder_changes) && fields.length == 0;
+		       span_get(&fields, &t->folder_changes) && get_viewed(&fields, &t->viewed) &&
+		       fields.length == 0;
 
 	t->none_pending = decoded && flags & TOTALS_NONE_PENDING;
 	t->choose_anew = decoded && flags & TOTALS_CHOOSE_ANEW;
@@ -668,6 +715,12 @@ uint64_t attributes_digest(const struct attributes *a)
 	};
 
 	return hash64(parts, sizeof(parts), 0);
+}
+
+void file_set_shown(struct file_record *file, struct timespec now)
+{
+	file->shown_since =
+		clock_after(now, clock_latest(file->attributes.ctime, file->shown_since));
 }
 
 uint64_t file_digest(const struct file_record *file)

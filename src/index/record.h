@@ -22,8 +22,7 @@
  * place     group id, name id                struct file_name, for each name with an id of its own
  * error     kind, id                         errno
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
- * redundant dir id                           number of its names that are redundant copies, and
- *                                            of its subdirectories with such a record; never 0
+ * redundant dir id                           struct redundant_record
  * target    file id                          target of a symlink, of at most TARGET_BYTES_MAX bytes
  * folder    dir id                           struct folder_record, see folders.h
  * bytree    sum (16 bytes), group, dir id    -           complete directories; group 0: none
@@ -140,6 +139,10 @@ struct file_record {
 	 * kept copy again (group_keep_again()). */
 	struct hash128 kept_hash;
 	uint64_t kept_until;
+	/* Time of the last commit that brought it into uniques/ or redundant/ without a change of
+	 * its ctime: it stopped being redundant or became so, or it has its old name again. Its
+	 * ctime in the view is at least this time. Zero: none. */
+	struct timespec shown_since;
 	struct attributes attributes;
 };
 
@@ -148,6 +151,9 @@ static inline bool file_was_kept(const struct file_record *file)
 {
 	return file->kept_hash.high != 0 || file->kept_hash.low != 0;
 }
+
+/* Sets shown_since to now, or to a later time than what its ctime in the view was. */
+void file_set_shown(struct file_record *file, struct timespec now);
 
 /* Returns true if the file has a hard link that the index does not know, such as one outside of the
  * sources. Then removing its known names frees nothing. */
@@ -239,6 +245,18 @@ struct group_record {
 	/* Bytes of the redundant copies that stay allocated, or never were, if these copies are
 	 * removed: holes, and extents or whole files that are in use elsewhere. */
 	uint64_t retained; /* below UINT64_MAX */
+};
+
+/* What a directory contributes to redundant/, and the times of its listings in the view
+ * (redundant.h). A directory without a record has neither. */
+struct redundant_record {
+	/* number of its names that are redundant copies, and of its subdirectories with such a
+	 * number; 0 only if there are times */
+	uint64_t count;
+	/* Times of the last commits that changed its listing in uniques/ or in redundant/, unless
+	 * its ctime shows these changes. Its ctime in the tree is at least this time. Zero: none.
+	 * The time in redundant/ is not the earlier one. */
+	struct timespec in_uniques, in_redundant;
 };
 
 /* Returns the bytes of all redundant copies. */
@@ -365,6 +383,8 @@ struct catalog_totals {
 	bool none_pending;
 	bool folders_known; /* a scan ended, and since then the folder groups are kept current */
 	uint64_t folder_changes; /* how often a folder group got or lost a directory */
+	/* A view has shown files and directories with lower ids, or can have shown them. */
+	uint64_t viewed;
 };
 
 /* Returns whether a file is deferred: it is not in the list by size and no member of its group yet
@@ -384,6 +404,7 @@ struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
 struct value encode_folder(const struct folder_record *folder);
 struct value encode_folder_group(const struct folder_group *group);
+struct value encode_redundant(const struct redundant_record *redundant);
 struct value encode_extents(const struct extent_record *extents);
 struct value encode_totals(const struct catalog_totals *totals);
 struct value encode_blocks_state(const struct blocks_state *state);
@@ -403,6 +424,7 @@ MUST_CHECK bool decode_content(struct span fields, struct content_record *conten
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
 MUST_CHECK bool decode_folder(struct span fields, struct folder_record *folder);
 MUST_CHECK bool decode_folder_group(struct span fields, struct folder_group *group);
+MUST_CHECK bool decode_redundant(struct span fields, struct redundant_record *redundant);
 MUST_CHECK bool decode_extents(struct span fields, struct extent_record *extents);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
 MUST_CHECK bool decode_blocks_state(struct span fields, struct blocks_state *state);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/sort.h"
 #include "index/query.h"
 #include "index/scan.h"
@@ -23,10 +24,30 @@ struct dir_note {
 	bool added;
 };
 
-/* A change of the count of a directory. */
+/* A directory whose record was written, or whose names changed. */
+struct listing_note {
+	uint64_t dir;
+	bool relisted; /* its names changed */
+};
+
+/* Trees of the view in which the listing of a directory changed. */
+enum tree_flag {
+	TREE_UNIQUES = 1,
+	TREE_REDUNDANT = 2,
+	TREES = 3,
+};
+
+/* A change of the count of a directory, and of its listings. */
 struct redundant_step {
 	uint64_t dir;
 	int64_t change;
+	uint32_t trees; /* enum tree_flag, or-ed: those whose time is set */
+};
+
+struct redundant_update {
+	struct catalog_writer *w;
+	struct catalog_reader *before; /* the last commit; NULL: no view showed what changed */
+	struct timespec now;
 };
 
 int redundant_note_name(struct catalog_writer *w, const struct file_record *file, uint64_t dir,
@@ -46,8 +67,32 @@ int redundant_note_dir(struct catalog_writer *w, uint64_t id, uint64_t parent, b
 	return bytes_append(&w->redundant.dirs, &note, sizeof(note));
 }
 
+int redundant_note_listing(struct catalog_writer *w, uint64_t dir, bool relisted)
+{
+	struct listing_note note = {.dir = dir, .relisted = relisted}, *last;
+
+	if (!was_viewed(w, dir))
+		return 0;
+	if (w->redundant.listings.length > 0) {
+		last = (void *)(w->redundant.listings.data + w->redundant.listings.length -
+				sizeof(*last));
+		if (last->dir == dir) {
+			last->relisted |= relisted;
+			return 0;
+		}
+	}
+	return bytes_append(&w->redundant.listings, &note, sizeof(note));
+}
+
+int redundant_note_gone(struct catalog_writer *w, uint64_t dir)
+{
+	return bytes_append(&w->redundant.gone, &dir, sizeof(dir));
+}
+
 void redundant_discard(struct catalog_writer *w)
 {
+	bytes_free(&w->redundant.listings);
+	bytes_free(&w->redundant.gone);
 	bytes_free(&w->redundant.names);
 	bytes_free(&w->redundant.dirs);
 }
@@ -55,14 +100,15 @@ void redundant_discard(struct catalog_writer *w)
 /* ---- steps --------------------------------------------------------------------------- */
 
 /* Adds a step. Successive steps of one directory, which are frequent, are merged. */
-static int add_step(struct bytes *steps, uint64_t dir, bool more)
+static int add_step(struct bytes *steps, uint64_t dir, bool more, uint32_t trees)
 {
-	struct redundant_step step = {.dir = dir, .change = more ? 1 : -1}, *last;
+	struct redundant_step step = {.dir = dir, .change = more ? 1 : -1, .trees = trees}, *last;
 
 	if (steps->length > 0) {
 		last = (void *)(steps->data + steps->length - sizeof(*last));
 		if (last->dir == dir) {
 			last->change += step.change;
+			last->trees |= trees;
 			return 0;
 		}
 	}
@@ -84,10 +130,12 @@ static void sum_steps(struct bytes *steps)
 
 	sort_unless_sorted(list, count, sizeof(*list), compare_steps);
 	for (size_t i = 0; i < count; i++) {
-		if (left > 0 && list[left - 1].dir == list[i].dir)
-			list[left - 1].change += list[i].change;
-		else
+		if (left == 0 || list[left - 1].dir != list[i].dir) {
 			list[left++] = list[i];
+			continue;
+		}
+		list[left - 1].change += list[i].change;
+		list[left - 1].trees |= list[i].trees;
 	}
 	steps->length = left * sizeof(*list);
 }
@@ -99,20 +147,21 @@ static int count_file(struct catalog_writer *w, const struct delta_flip *change,
 		      struct bytes *steps)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint32_t trees = was_viewed(w, change->file) ? TREES : 0;
 	struct file_record file;
 	uint64_t dir, cookie;
 	int r;
 
 	if (change->dir)
-		return add_step(steps, change->dir, change->redundant);
+		return add_step(steps, change->dir, change->redundant, trees);
 	r = catalog_get_file_name(&w->store.reader, change->file, &file);
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
 	if (file.names == 1)
-		return add_step(steps, file.dir, change->redundant);
+		return add_step(steps, file.dir, change->redundant, trees);
 	r = catalog_scan_names(&w->store.reader, &file, &scan);
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
-		r = add_step(steps, dir, change->redundant);
+		r = add_step(steps, dir, change->redundant, trees);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -179,7 +228,7 @@ static int count_names(struct catalog_writer *w, struct bytes *steps)
 		if (i == 0 || notes[i].file != notes[i - 1].file)
 			r = was_redundant(w, notes[i].file, &redundant);
 		if (r == 0 && redundant)
-			r = add_step(steps, notes[i].dir, notes[i].added);
+			r = add_step(steps, notes[i].dir, notes[i].added, 0);
 	}
 	return r;
 }
@@ -192,15 +241,38 @@ static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 {
 	const struct dir_note *notes = (const void *)w->redundant.dirs.data;
 	size_t count = w->redundant.dirs.length / sizeof(*notes);
-	uint64_t held;
+	struct redundant_record record;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = catalog_count_redundant(&w->store.reader, notes[i].id, &held);
-		if (r == 0 && held > 0)
-			r = add_step(steps, notes[i].parent, notes[i].added);
+		r = catalog_get_redundant(&w->store.reader, notes[i].id, &record);
+		if (r == 0 && record.count > 0)
+			r = add_step(steps, notes[i].parent, notes[i].added, 0);
 	}
 	return r;
+}
+
+static int put_redundant(struct catalog_writer *w, uint64_t dir,
+			 const struct redundant_record *record)
+{
+	static const struct timespec none;
+	struct key key = key_number(dir);
+
+	if (record->count == 0 && clock_equal(record->in_redundant, none))
+		return store_forget(&w->store, TABLE_REDUNDANT, key);
+	return store_put(&w->store, TABLE_REDUNDANT, key, encode_redundant(record));
+}
+
+/* Sets the times of these trees after all that they have shown. ctime: the latest one of the
+ * directory. */
+static void set_times(struct redundant_record *record, struct timespec now, struct timespec ctime,
+		      uint32_t trees)
+{
+	if (!trees)
+		return;
+	record->in_redundant = clock_after(now, clock_latest(ctime, record->in_redundant));
+	if (trees & TREE_UNIQUES)
+		record->in_uniques = record->in_redundant;
 }
 
 /* Outcome: the count of a directory became positive, or zero. */
@@ -208,20 +280,28 @@ enum {
 	HOLDER_CHANGED = 1
 };
 
-static int take_step(struct catalog_writer *w, const struct redundant_step *step)
+static int take_step(struct redundant_update *update, const struct redundant_step *step)
 {
-	struct key key = key_number(step->dir);
-	uint64_t before, now;
-	int r = catalog_count_redundant(&w->store.reader, step->dir, &before);
+	struct catalog_writer *w = update->w;
+	struct redundant_record record;
+	struct dir_record dir;
+	bool held;
+	int r = catalog_get_redundant(&w->store.reader, step->dir, &record);
 
-	if (r < 0 || step->change == 0)
+	if (r < 0 || (step->change == 0 && !step->trees))
 		return r;
-	now = before + (uint64_t)step->change;
-	if ((int64_t)now < 0)
+	held = record.count > 0;
+	record.count += (uint64_t)step->change;
+	if ((int64_t)record.count < 0)
 		return -EUCLEAN;
-	r = now ? store_put(&w->store, TABLE_REDUNDANT, key, encode_number(now))
-		: store_delete(&w->store, TABLE_REDUNDANT, key);
-	return r < 0 || !before == !now ? r : HOLDER_CHANGED;
+	if (step->trees) {
+		r = catalog_get_dir(&w->store.reader, step->dir, &dir);
+		if (r == 0)
+			set_times(&record, update->now, dir.attributes.ctime, step->trees);
+	}
+	if (r == 0 || r == -ENOENT)
+		r = put_redundant(w, step->dir, &record);
+	return r < 0 || held == (record.count > 0) ? r : HOLDER_CHANGED;
 }
 
 /* Records the change in the commit delta, and counts it in the parent. A missing directory has no
@@ -234,10 +314,13 @@ static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct
 	if (r < 0)
 		return r == -ENOENT ? (holds ? -EUCLEAN : 0) : r;
 	r = delta_add(w, DELTA_HOLDERS, &id);
-	return r < 0 || dir.parent == 0 ? r : add_step(above, dir.parent, holds);
+	return r < 0 || dir.parent == 0 ? r
+					: add_step(above, dir.parent, holds,
+						   was_viewed(w, dir.parent) ? TREE_REDUNDANT : 0);
 }
 
-static int take_steps(struct catalog_writer *w, const struct bytes *steps, struct bytes *above)
+static int take_steps(struct redundant_update *update, const struct bytes *steps,
+		      struct bytes *above)
 {
 	const struct redundant_step *list = (const void *)steps->data;
 	size_t count = steps->length / sizeof(*list);
@@ -245,31 +328,206 @@ static int take_steps(struct catalog_writer *w, const struct bytes *steps, struc
 
 	above->length = 0;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = take_step(w, &list[i]);
+		r = take_step(update, &list[i]);
 		if (r == HOLDER_CHANGED)
-			r = count_above(w, list[i].dir, list[i].change > 0, above);
+			r = count_above(update->w, list[i].dir, list[i].change > 0, above);
 	}
 	return r;
 }
 
-int redundant_flush(struct catalog_writer *w)
+static int count_all(struct redundant_update *update)
 {
 	CLEANUP_BYTES struct bytes steps = {0}, above = {0};
 	struct bytes swap;
-	int r = count_redundancy(w, &steps);
+	int r = count_redundancy(update->w, &steps);
 
 	if (r == 0)
-		r = count_names(w, &steps);
+		r = count_names(update->w, &steps);
 	if (r == 0)
-		r = count_dirs(w, &steps);
+		r = count_dirs(update->w, &steps);
 	while (r == 0 && steps.length > 0) {
 		sum_steps(&steps);
-		r = take_steps(w, &steps, &above);
+		r = take_steps(update, &steps, &above);
 		swap = steps;
 		steps = above;
 		above = swap;
 	}
 	return r;
+}
+
+/* ---- times --------------------------------------------------------------------------- */
+
+static int compare_listings(const void *a, const void *b)
+{
+	const struct listing_note *first = a, *second = b;
+
+	return numbers_compare(first->dir, second->dir);
+}
+
+/* Returns whether the ctime in a tree decreased, or stayed although the names changed. */
+static bool is_hidden(struct timespec before, struct timespec now, struct timespec stored,
+		      bool relisted)
+{
+	int order = clock_compare(clock_latest(before, stored), clock_latest(now, stored));
+
+	return order > 0 || (order == 0 && relisted);
+}
+
+/* Gives the directory the time of the commit if its ctime does not show the change. */
+static int take_listing(struct redundant_update *update, const struct listing_note *note)
+{
+	struct catalog_reader *reader = &update->w->store.reader;
+	struct redundant_record record;
+	struct dir_record before, now;
+	struct timespec old, new;
+	int r = catalog_get_dir(reader, note->dir, &now);
+
+	if (r == 0)
+		r = catalog_get_dir(update->before, note->dir, &before);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* it was removed, or is new */
+	r = catalog_get_redundant(reader, note->dir, &record);
+	if (r < 0)
+		return r;
+	old = before.attributes.ctime;
+	new = now.attributes.ctime;
+	if (!is_hidden(old, new, record.in_uniques, note->relisted) &&
+	    !is_hidden(old, new, record.in_redundant, note->relisted))
+		return 0;
+	set_times(&record, update->now, clock_latest(old, new), TREES);
+	return put_redundant(update->w, note->dir, &record);
+}
+
+static int take_listings(struct redundant_update *update)
+{
+	struct listing_note *notes = (void *)update->w->redundant.listings.data;
+	size_t count = update->w->redundant.listings.length / sizeof(*notes);
+	int r = 0;
+
+	sort_unless_sorted(notes, count, sizeof(*notes), compare_listings);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (i + 1 < count && notes[i + 1].dir == notes[i].dir)
+			notes[i + 1].relisted |= notes[i].relisted;
+		else
+			r = take_listing(update, &notes[i]);
+	}
+	return r;
+}
+
+/* Sets *first to whether the file was pending since it was found. If such a file is redundant, no
+ * time is stored: its ctime is about as new. */
+static int is_first_comparison(struct redundant_update *update, const struct delta_flip *flip,
+			       const struct file_record *file, bool *first)
+{
+	struct content_record content;
+	int r;
+
+	*first = false;
+	if (!flip->redundant || file->content_version > 0)
+		return 0;
+	r = catalog_get_content(update->before, flip->file, &content);
+	*first = r == -ENOENT;
+	return *first ? 0 : r;
+}
+
+/* Gives the time of the commit to a file, unless the file has it already. */
+static int set_shown(struct redundant_update *update, struct file_record *file)
+{
+	struct catalog_writer *w = update->w;
+	int r;
+
+	if (!clock_is_earlier(file->shown_since, update->now) &&
+	    clock_is_earlier(file->attributes.ctime, file->shown_since))
+		return 0;
+	file_set_shown(file, update->now);
+	r = store_put(&w->store, TABLE_FILE, key_number(file->id), encode_file(file));
+	return r < 0 ? r
+		     : delta_add(w, DELTA_FILES,
+				 &(struct delta_file){file->id, file->attributes.size,
+						      DELTA_FILE_ATTRIBUTES});
+}
+
+/* Gives the time of the commit to a new kept copy. It takes the place of a file that moved to
+ * redundant/, so a backup of uniques/ by time has to find it. */
+static int show_successor(struct redundant_update *update, const struct delta_flip *flip)
+{
+	const struct delta_group *group =
+		commit_delta_at(&update->w->delta, DELTA_GROUPS, flip->group);
+	struct file_record kept;
+	int r;
+
+	if (!flip->redundant || group->before.kept == group->now.kept)
+		return 0;
+	r = catalog_get_file(&update->w->store.reader, group->now.kept, &kept);
+	return r < 0 ? r : set_shown(update, &kept);
+}
+
+/* Gives the time of the commit to a file that moved to uniques/ or to redundant/. */
+static int take_flip(struct redundant_update *update, const struct delta_flip *flip)
+{
+	struct file_record file;
+	bool first = false;
+	int r = catalog_get_file(&update->w->store.reader, flip->file, &file);
+
+	if (r == 0 && file.names > 0)
+		r = is_first_comparison(update, flip, &file, &first);
+	if (r < 0 || file.names == 0 || first)
+		return r == -ENOENT ? 0 : r;
+	r = set_shown(update, &file);
+	return r < 0 ? r : show_successor(update, flip);
+}
+
+static int take_flips(struct redundant_update *update)
+{
+	size_t count;
+	const struct delta_flip *flips =
+		commit_delta_list(&update->w->delta, DELTA_REDUNDANCY, &count);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (was_viewed(update->w, flips[i].file))
+			r = take_flip(update, &flips[i]);
+	}
+	return r;
+}
+
+static int set_all_times(struct redundant_update *update)
+{
+	CLEANUP_READER struct catalog_reader *before = NULL;
+	struct catalog_writer *w = update->w;
+	int r = 0;
+
+	if (w->totals.viewed > 0 &&
+	    w->redundant.listings.length + w->delta.lists[DELTA_REDUNDANCY].length > 0)
+		r = store_read_last_commit(w->store.reader.store, &before);
+	update->before = before;
+	if (r == 0 && before)
+		r = take_listings(update);
+	if (r == 0 && before)
+		r = take_flips(update);
+	update->before = NULL;
+	return r;
+}
+
+static int forget_gone(struct catalog_writer *w)
+{
+	const uint64_t *gone = (const void *)w->redundant.gone.data;
+	size_t count = w->redundant.gone.length / sizeof(*gone);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = store_forget(&w->store, TABLE_REDUNDANT, key_number(gone[i]));
+	return r;
+}
+
+int redundant_flush(struct catalog_writer *w)
+{
+	struct redundant_update update = {.w = w, .now = clock_now()};
+	int r = set_all_times(&update);
+
+	if (r == 0)
+		r = count_all(&update);
+	return r < 0 ? r : forget_gone(w);
 }
 
 /* ---- changes of redundancy ------------------------------------------------------------------ */

@@ -33,9 +33,9 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	if (r == 0)
 		r = redundancy_changes_find(&w->delta, &w->members);
 	if (r == 0)
-		r = redundant_flush(w);
-	if (r == 0)
 		r = folders_flush(w);
+	if (r == 0) /* late, as the times that it stores are those of the commit */
+		r = redundant_flush(w);
 	if (r == 0)
 		r = delta_finish(w);
 	if (r == 0)
@@ -44,6 +44,8 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 		w->totals.generation++;
 		w->totals.changed = clock_now();
 		w->totals.none_pending = w->none_pending;
+		if (atomic_load(&w->catalog->viewed))
+			w->totals.viewed = catalog_unused_id(w->catalog);
 		r = meta_put_totals(w, &w->totals);
 	}
 	return r;

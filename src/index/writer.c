@@ -81,6 +81,16 @@ uint64_t catalog_new_id(struct catalog *catalog)
 	return id;
 }
 
+uint64_t catalog_unused_id(struct catalog *catalog)
+{
+	uint64_t id;
+
+	pthread_mutex_lock(&catalog->ids_lock);
+	id = catalog->next_id;
+	pthread_mutex_unlock(&catalog->ids_lock);
+	return id;
+}
+
 /* The secret does not reveal the name seed. With that seed a user could choose names that
  * collide. */
 uint64_t catalog_secret(const struct catalog *catalog)

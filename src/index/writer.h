@@ -36,6 +36,7 @@ struct catalog {
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are reserved for this process */
 	_Atomic uint64_t commits_ns; /* duration of all commits */
+	atomic_bool viewed; /* see catalog_begin_view() */
 	commit_delta_fn *observer; /* NULL: none */
 	void *observer_context;
 };
@@ -46,10 +47,15 @@ struct catalog {
  * opened	struct catalog, for struct store_hooks */
 MUST_CHECK int catalog_unseal(void *opened);
 
+/* Returns the lowest id that catalog_new_id() has not returned. Any thread. */
+uint64_t catalog_unused_id(struct catalog *catalog);
+
 /* Names and directories that were added and removed in this transaction (redundant.c). */
 struct redundant_changes {
 	struct bytes names; /* of struct name_note */
 	struct bytes dirs; /* of struct dir_note */
+	struct bytes listings; /* of struct listing_note */
+	struct bytes gone; /* ids of removed directories */
 };
 
 /* What changed in this transaction and can change folder groups (folders.c). */
@@ -92,6 +98,13 @@ struct catalog_writer {
 	bool reconsiders_kept; /* see catalog_reconsider_kept() */
 	bool none_pending; /* see catalog_end_scan() */
 };
+
+/* Returns whether a view can have shown the file or directory with this id before this
+ * transaction. */
+static inline bool was_viewed(const struct catalog_writer *w, uint64_t id)
+{
+	return id < w->totals.viewed;
+}
 
 /* Adds a change to the commit delta if the catalog has an observer; as commit_delta_add(). */
 MUST_CHECK int delta_add(struct catalog_writer *w, enum delta_kind kind, const void *change);

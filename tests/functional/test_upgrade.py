@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An index of an older twinfs is rebuilt: this is logged, the answers are right, and the old file
-is kept.
+is kept. If it lacks optional fields only, it is used.
 
 indexes/format-NUMBER.mdb.xz are the data files of such indexes. Format 1 is of the program as it
 was before the commit "catalog, ingest: directories move, content has versions, commits tell their
@@ -77,6 +77,20 @@ def test_view_of_an_index_of_an_older_format_is_right(old, source):
 def test_list_of_an_index_of_an_older_format_is_right_at_once(old, source):
     assert old.program.groups(source) == oracle.path_groups(source)
     assert old.is_kept_as("damaged.mdb")
+
+
+def test_index_of_the_format_before_stays(twinfs, source):
+    """It lacks optional fields only."""
+    trees.small(source)
+    twinfs.ok("scan", source)
+    newer_index.put_format(twinfs.index, b"twinfs 18")
+    (twinfs.index / "seal").unlink()
+    assert twinfs.ok("check", source).status == 0
+    with twinfs.mounted(source) as view:
+        assert view.result.errors == []
+        assert view.differences(source) == []
+    assert not (twinfs.index / "damaged.mdb").exists()
+    assert b"twinfs 19" in (twinfs.index / "data.mdb").read_bytes()
 
 
 @pytest.mark.parametrize("served", [False, True], ids=["unused", "served"])

@@ -550,7 +550,11 @@ static int update_names(struct daemon *daemon)
 		r = -EINTR;
 	}
 	/* store the mount point again, as a corrupt index was possibly rebuilt */
-	return r < 0 ? r : store_mount_point(daemon);
+	if (r == 0)
+		r = store_mount_point(daemon);
+	if (r == 0 && catalog_begin_view(indexing->catalog) < 0)
+		log_debug("cannot write to the index %s yet", quote_path(indexing->folder));
+	return r;
 }
 
 /* Starts the threads. From now on each commit delta is passed to the notifier, and the comparers

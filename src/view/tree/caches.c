@@ -75,17 +75,6 @@ int listing_times_set(struct listing_times *times, uint64_t node, struct timespe
 	return entry ? 0 : -ENOMEM;
 }
 
-void listing_times_renew(struct listing_times *times, uint64_t node, struct timespec time)
-{
-	struct listing_time *entry;
-
-	pthread_mutex_lock(&times->lock);
-	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
-	if (entry)
-		entry->time = time;
-	pthread_mutex_unlock(&times->lock);
-}
-
 struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 				     struct timespec time)
 {
@@ -93,8 +82,8 @@ struct timespec listing_times_latest(struct listing_times *times, uint64_t node,
 
 	pthread_mutex_lock(&times->lock);
 	HASH_FIND(hh, times->table, &node, sizeof(node), entry);
-	if (entry && clock_is_earlier(time, entry->time))
-		time = entry->time;
+	if (entry)
+		time = clock_latest(time, entry->time);
 	pthread_mutex_unlock(&times->lock);
 	return time;
 }

@@ -357,7 +357,7 @@ static int emit_name(const struct group_walking *walk, view_emit_fn *emit, void 
 		r = group_copy_name(walk->query, &found, walk->file.id == walk->kept, name);
 	if (r < 0)
 		return expect_record(r);
-	stat_set_file_record(&entry.attributes, &walk->file);
+	stat_set_file_record(&entry.attributes, &walk->file, walk->query->caller);
 	return emit(&entry, context) ? 0 : NAME_FULL;
 }
 

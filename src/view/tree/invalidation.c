@@ -497,7 +497,6 @@ static int invalidate_name_in(struct pass *pass, uint64_t parent, const void *co
 	const char *text = (const char *)pass->invalidation->delta.text.data + name->offset;
 	int r;
 
-	listing_times_renew(&pass->query.view->times, parent, pass->invalidation->time);
 	if (!is_cached(pass, parent))
 		return 0;
 	r = add_entry(pass, parent, text, name->length);
@@ -593,7 +592,7 @@ static int wait_for_parent(struct pass *pass, uint64_t parent, const struct entr
 	return list_add(&pass->waits, parent);
 }
 
-/* Handles a directory whose listing changed without a change of the directory in the source. */
+/* Handles a directory whose listing changed, and for which the index has no time of this. */
 static int invalidate_listing(struct pass *pass, uint64_t node)
 {
 	int r = listing_times_set(&pass->query.view->times, node, pass->invalidation->time);
@@ -609,7 +608,7 @@ static int relist_entry(struct pass *pass, uint64_t parent, const struct entry_r
 	if (node_kind(parent) == NODE_FOLDER)
 		return 0; /* it has all names */
 	r = invalidate_entry(pass, parent, entry);
-	return r < 0 ? r : invalidate_listing(pass, parent);
+	return r < 0 ? r : list_add(&pass->nodes, parent);
 }
 
 /* Handles the folder of a file's group. The kernel caches the listing of the folder, but no names
@@ -689,7 +688,10 @@ static int invalidate_redundant_dir(struct pass *pass, const void *change)
 		dir.name = (struct name){sources->list[dir.source].tree,
 					 (uint32_t)strlen(sources->list[dir.source].tree)};
 	r = add_entry_copy(pass, parent, dir.name.bytes, dir.name.length);
-	return r < 0 ? r : invalidate_listing(pass, parent);
+	if (r < 0)
+		return r;
+	return parent == FIXED_REDUNDANT ? invalidate_listing(pass, parent)
+					 : list_add(&pass->nodes, parent);
 }
 
 /* Handles a folder that appears in dups/ or disappears from it. */

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "twinfs/format.h"
 #include "view/tree/view.h"
@@ -140,10 +141,13 @@ void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *
 	};
 }
 
-void stat_set_file_record(struct stat *stat, const struct file_record *file)
+void stat_set_file_record(struct stat *stat, const struct file_record *file,
+			  const struct caller *caller)
 {
 	stat_set_record(stat, node_make_file(file->id, file->content_version), &file->attributes);
 	stat->st_dev = file->content_version;
+	if (!caller)
+		stat->st_ctim = clock_latest(stat->st_ctim, file->shown_since);
 }
 
 static void fill_own(struct stat *stat, uint64_t node, mode_t mode, struct timespec changed)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/stop.h"
 #include "index/kept.h"
 #include "index/paths.h"
@@ -37,15 +38,33 @@ static bool is_single_root(const struct view_query *query, const struct dir_reco
 
 static int get_dir(const struct view_query *query, uint64_t node, struct dir_record *dir)
 {
-	uint64_t held;
+	struct redundant_record redundant;
 	int r = catalog_get_dir(query->reader, node_id(node), dir);
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
 	if (node_kind(node) != NODE_REDUNDANT || is_single_root(query, dir) || query->caller)
 		return 0;
-	r = catalog_count_redundant(query->reader, dir->id, &held);
-	return r == 0 && held == 0 ? -ESTALE : r;
+	r = catalog_get_redundant(query->reader, dir->id, &redundant);
+	return r == 0 && redundant.count == 0 ? -ESTALE : r;
+}
+
+/* Raises the ctime of a directory to the last change of its listing. A caller is not shown that
+ * time, as the change can concern a hidden file. */
+static int add_listing_time(const struct view_query *query, uint64_t node, struct stat *attributes)
+{
+	enum node_kind tree = (enum node_kind)node_kind(node);
+	struct redundant_record redundant;
+	int r;
+
+	if (query->caller || tree == NODE_FOLDER)
+		return 0;
+	r = catalog_get_redundant(query->reader, node_id(node), &redundant);
+	if (r == 0)
+		attributes->st_ctim = clock_latest(attributes->st_ctim,
+						   tree == NODE_DIR ? redundant.in_uniques
+								    : redundant.in_redundant);
+	return r;
 }
 
 static int tree_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
@@ -56,10 +75,7 @@ static int tree_getattr(const struct view_query *query, uint64_t node, struct st
 	if (r < 0)
 		return r;
 	stat_set_record(attributes, node, &dir.attributes);
-	if (!query->caller)
-		attributes->st_ctim =
-			listing_times_latest(&query->view->times, node, attributes->st_ctim);
-	return 0;
+	return add_listing_time(query, node, attributes);
 }
 
 static int file_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
@@ -70,7 +86,7 @@ static int file_getattr(const struct view_query *query, uint64_t node, struct st
 	if (r == -ENOENT)
 		return -ESTALE;
 	if (r == 0)
-		stat_set_file_record(attributes, &file);
+		stat_set_file_record(attributes, &file, query->caller);
 	return r;
 }
 

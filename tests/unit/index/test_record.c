@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "index/record.h"
 #include "index/store/value.h"
 #include "unit_test.h"
@@ -153,6 +154,7 @@ static void assert_file_round_trip(const struct file_record *file)
 	assert_int_equal(got.first_seen, file->first_seen);
 	assert_int_equal(got.content_version, file->content_version);
 	assert_true(got.name == file->name);
+	assert_true(clock_equal(got.shown_since, file->shown_since));
 	assert_same_attributes(&got.attributes, &file->attributes);
 }
 
@@ -167,6 +169,7 @@ static void test_files_are_decoded(void **state)
 						     .first_seen = UINT32_MAX,
 						     .content_version = UINT32_MAX,
 						     .name = UINT64_MAX,
+						     .shown_since = {LONG_MIN, 1},
 						     .attributes = largest()});
 	assert_file_round_trip(&(struct file_record){.id = 3, .attributes = most_negative()});
 }
@@ -258,7 +261,7 @@ static void test_totals_and_numbers_are_decoded(void **state)
 	struct catalog_totals totals = {UINT64_MAX, 1,    15,   10,   2,  3,       20,
 					{4, 13},    5,    6,    7,    8,  {9, 14}, {21, 22},
 					UINT64_MAX, 11,   16,   true, 12, 17,      18,
-					{-5, 6},    true, true, 19},
+					{-5, 6},    true, true, 19,   20},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -267,17 +270,17 @@ static void test_totals_and_numbers_are_decoded(void **state)
 	(void)state;
 	assert_true(decode_totals(opened(&value, TABLE_META, key), &got));
 	assert_true(got.generation == totals.generation && got.scans == 1 && got.directories == 2);
-	assert_true(got.unended == 15 && got.comparisons == 10);
-	assert_true(got.files == 3 && got.bytes.low == 4 && got.bytes.high == 13 &&
-		    got.blocks == 5 && got.names == 6);
-	assert_true(got.groups == 7 && got.redundant_files == 8 && got.redundant_bytes.low == 9 &&
-		    got.redundant_bytes.high == 14);
-	assert_true(got.reclaimable_bytes.low == 21 && got.reclaimable_bytes.high == 22);
-	assert_true(got.errors == UINT64_MAX && got.unlisted == 11 && got.order == 12);
-	assert_true(got.choose_from == 16 && got.choose_anew);
+	assert_true(got.unended == 15 && got.comparisons == 10 && got.files == 3 &&
+		    got.bytes.low == 4 && got.bytes.high == 13 && got.blocks == 5 &&
+		    got.names == 6);
+	assert_true(got.groups == 7 && got.redundant_files == 8);
+	assert_true(got.redundant_bytes.low == 9 && got.redundant_bytes.high == 14 &&
+		    got.reclaimable_bytes.low == 21 && got.reclaimable_bytes.high == 22);
+	assert_true(got.errors == UINT64_MAX && got.unlisted == 11 && got.order == 12 &&
+		    got.choose_from == 16 && got.choose_anew);
 	assert_true(got.changed.tv_sec == -5 && got.changed.tv_nsec == 6 && got.none_pending);
 	assert_true(got.folders_known && got.folder_groups == 17 && got.folder_order == 18);
-	assert_int_equal(got.folder_changes, 19);
+	assert_true(got.folder_changes == 19 && got.viewed == 20);
 	value = encode_number(UINT64_MAX);
 	assert_true(decode_number(opened(&value, TABLE_ORPHAN, key), &number));
 	assert_true(number == UINT64_MAX);

@@ -105,6 +105,7 @@ static size_t count(const char *what, enum node_kind kind, uint64_t id, const ch
 static void begin(const char *const *sources)
 {
 	fixture_open(&recorder->fixture, sources);
+	assert_int_equal(catalog_begin_view(recorder->fixture.catalog), 0);
 	catalog_observe(recorder->fixture.catalog, observe, NULL);
 }
 
