@@ -181,3 +181,23 @@ def test_copies_found_by_a_scan_are_in_redundant(twinfs, source):
     with twinfs.mounted(source) as view:
         assert (view.redundant / "d/f/copy").read_bytes() == DATA
         assert view.differences(source, first_scan=False) == []
+
+
+def test_disk_usage_of_uniques_is_that_of_the_source_without_redundant_files(twinfs, everything):
+    """du(1) counts a file with several links once; with redundant/ it counts each block once."""
+    with twinfs.mounted(everything) as view:
+        used = {folder: disk_usage(folder)
+                for folder in (everything, view.uniques, view.path / "redundant", view.path)}
+        copies = {}
+        for path in (view.path / "redundant").rglob("*"):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                copies[status.st_ino] = status.st_blocks * 512
+        assert copies and used[view.uniques] == used[everything] - sum(copies.values())
+        assert used[view.path] > used[view.uniques]
+        assert "du V/uniques" in (view.path / "README.txt").read_text()
+
+
+def disk_usage(folder):
+    run = subprocess.run(["du", "-s", "--block-size=1", folder], check=True, capture_output=True)
+    return int(run.stdout.split()[0])

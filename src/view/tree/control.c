@@ -605,6 +605,9 @@ const char control_readme[] =
 	"    twinfs remove --trash V      moves copies to the trash, after a question\n"
 	"    twinfs undo                  takes that back\n"
 	"    twinfs unmount V             ends the view\n"
+	"    du V/uniques                 measures the files without redundant copies\n"
+	"\n"
+	"du of V itself counts files more than once, as several folders have them.\n"
 	"\n"
 	"man twinfs has the rest, with many examples.\n";
 
