@@ -14,6 +14,7 @@ class Program:
     name: str
     backup: str
     restore: str = ""
+    within: str = ""  # the folder of the copy in `out`
     prepare: str = ""
     version: str = ""  # by default NAME --version
     packages: tuple = ()  # by default NAME
@@ -27,14 +28,16 @@ PROGRAMS = (
     Program("rsync",
             "rsync -aHAXS --numeric-ids --modify-window=-1 --delete view/uniques/ \"$repo\"/"),
     Program("restic",
-            "cd view/uniques && restic -r \"$repo\" backup .",
+            "cd view && restic -r \"$repo\" backup uniques",
             "restic -r \"$repo\" restore latest --target \"$out\"",
+            within="uniques",
             prepare="restic -r \"$repo\" init",
             version="restic version",
             variables={"RESTIC_PASSWORD": "password"}),
     Program("borg",
-            "cd view/uniques && borg create \"$repo::$n\" .",
+            "cd view && borg create \"$repo::$n\" uniques",
             "cd \"$out\" && borg extract --sparse --numeric-ids \"$repo::$n\"",
+            within="uniques",
             prepare="borg init --encryption=none \"$repo\"",
             packages=("borgbackup",),
             note=("It reads files with the newest ctime again.",)),
@@ -68,9 +71,10 @@ PROGRAMS = (
             " --listed-incremental=/dev/null --numeric-owner --preserve-permissions --acls"
             " --xattrs --xattrs-include='*'; done", needs=" --no-check-device"),
     Program("dar",
-            "dar -Q -c \"$repo/$n\" -R view/uniques"
+            "dar -Q -c \"$repo/$n\" -R view -g uniques"
             " $(test $n = 1 || echo -A \"$repo/$((n - 1))\")",
             "for run in $(seq $n); do dar -Q -w -x \"$repo/$run\" -R \"$out\"; done",
+            within="uniques",
             note=("A restored file gets the default ACL of its folder.",)),
     Program("unison",
             "unison view/uniques \"$repo\" -ui text -batch -confirmbigdel=false"

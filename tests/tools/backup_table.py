@@ -178,7 +178,8 @@ class Row:
         shown = {name: value for name, value in vars(self).items() if name != "program"}
         return {"program": self.program.name, "prepare": self.program.prepare,
                 "backup": self.program.backup, "restore": self.program.restore,
-                "variables": self.program.variables, "note": self.program.note, **shown}
+                "within": self.program.within, "variables": self.program.variables,
+                "note": self.program.note, **shown}
 
 
 class Run:
@@ -197,15 +198,18 @@ class Run:
     @property
     def copy(self):
         """The copy of uniques/."""
-        return self.view.folder / "restored" / self.folder if self.program.restore \
-            else self.repo
+        return self.out / self.program.within if self.program.restore else self.repo
+
+    @property
+    def out(self):
+        return self.view.folder / "restored" / self.folder
 
     def shell(self, state, command, tracer=()):
         repo = os.fspath(self.repo)
         variables = {name: value.replace("$repo", repo)
                      for name, value in self.program.variables.items()}
         environment = {**os.environ, **variables, "repo": repo, "n": str(self.number),
-                       "out": os.fspath(self.copy), "HOME": os.fspath(self.view.folder / "home"),
+                       "out": os.fspath(self.out), "HOME": os.fspath(self.view.folder / "home"),
                        "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": os.fspath(self.view.folder / "cache")}
         run = subprocess.run([*tracer, "sh", "-c", command], cwd=self.view.folder, check=False,
                              env=environment, stdin=subprocess.DEVNULL, capture_output=True)
@@ -233,7 +237,7 @@ class Run:
 
     def restore(self):
         if self.program.restore:
-            self.copy.mkdir(parents=True)
+            self.out.mkdir(parents=True)
             self.shell("restore", self.program.restore)
 
 

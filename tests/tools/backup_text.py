@@ -131,6 +131,8 @@ def sentences(row):
         option, words = without(row)
         yield f"Without {option}: {words}."
     yield from row["note"]
+    if row["within"]:
+        yield f"The copy is in $out/{row['within']}."
     yield f"The copy lacks: {lacks(row['lost']) or 'nothing'}."
     yield f"A restore makes {restored(row)} (exit status {row['restore_status']})."
 
