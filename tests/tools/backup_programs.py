@@ -86,5 +86,5 @@ PROGRAMS = (
     Program("casync",
             "casync make --store=\"$repo/store\" \"$repo/$n.caidx\" view/uniques",
             "casync extract --store=\"$repo/store\" \"$repo/$n.caidx\" \"$out\"",
-            note=("With --cache it reads less, but some of its archives cannot be extracted.",)),
+            note=("With --cache it reads less, but its archives can lack unchanged files.",)),
 )
