@@ -127,6 +127,7 @@ class Script:
     def __init__(self, twinfs, folder):
         self.twinfs, self.folder = twinfs, folder / "disk"
         self.temporary = folder / "temporary"
+        self.variables = {}  # of the environment
         for path in (self.folder, self.temporary):
             path.mkdir()
             if twinfs.user:
@@ -153,7 +154,7 @@ class Script:
     def run(self, *words):
         environment = {**self.twinfs.environment, "TWINFS": self.twinfs.session.binary,
                        "TMPDIR": os.fspath(self.temporary),
-                       "PATH": f"{self.tools}:{os.environ['PATH']}"}
+                       "PATH": f"{self.tools}:{os.environ['PATH']}", **self.variables}
         run = subprocess.run([*self.twinfs.as_user(), self.path, *words], env=environment,
                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
                              timeout=TIMEOUT)
