@@ -83,7 +83,8 @@ def test_each_snapshot_restores_the_tree_of_its_time(twinfs, script, source, tmp
     os.unlink(source / "small/pictures/1.jpg")  # another copy is kept now
     trees.write(source / "added", b"new content")
     script(source, script.folder)
-    for number, (snapshot, tree) in enumerate(zip(script.snapshots(), (before, source))):
+    for number, (snapshot, tree) in enumerate(zip(script.snapshots(), (before, source),
+                                                 strict=True)):
         backup = script.restored(snapshot, tmp_path / f"copy {number}")
         target = tmp_path / f"target {number}"
         backups.restore(twinfs, backup, target)
