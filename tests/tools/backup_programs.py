@@ -70,6 +70,15 @@ PROGRAMS = (
             "for archive in \"$repo\"/*.tar; do tar -C \"$out\" --extract --file=\"$archive\""
             " --listed-incremental=/dev/null --numeric-owner --preserve-permissions --acls"
             " --xattrs --xattrs-include='*'; done", needs=" --no-check-device"),
+    Program("tar --newer",
+            "touch \"$repo/next\" && tar -C view/uniques --create --file=\"$repo/$n.tar\""
+            " $(test $n = 1 || echo --newer=\"$repo/last\")"
+            " --format=posix --sparse --acls --xattrs . && mv \"$repo/next\" \"$repo/last\"",
+            "for archive in \"$repo\"/*.tar; do tar -C \"$out\" --extract --file=\"$archive\""
+            " --numeric-owner --preserve-permissions --acls"
+            " --xattrs --xattrs-include='*'; done",
+            version="tar --version", packages=("tar",),
+            note=("What was removed since the first run is restored, too.",)),
     Program("dar",
             "dar -Q -c \"$repo/$n\" -R view -g uniques"
             " $(test $n = 1 || echo -A \"$repo/$((n - 1))\")",
@@ -81,7 +90,7 @@ PROGRAMS = (
             " -force view/uniques -fastcheck false -perms -1 -owner -group -numericids -times",
             version="unison -version", needs=" -fastcheck false",
             note=("By default, it does not list a folder whose mtime is as before.",
-                  "It exits with 1 if it skips a special file."),
+                  "It skips special files."),
             variables={"UNISON": "$repo.state"}),
     Program("casync",
             "casync make --store=\"$repo/store\" \"$repo/$n.caidx\" view/uniques",

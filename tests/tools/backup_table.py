@@ -187,7 +187,8 @@ class Run:
 
     def __init__(self, view, program, folder=""):
         self.view, self.program = view, program
-        self.folder = folder or program.name
+        self.folder = (folder or program.name).replace(" ", "_")
+        self.is_variant = bool(folder)
         self.repo = view.folder / "stored" / self.folder
         self.repo.mkdir(parents=True)
         self.row = Row(program, version_of(program))
@@ -373,7 +374,7 @@ def available(only):
     for program in PROGRAMS:
         if only and program.name not in only:
             continue
-        if shutil.which(program.name):
+        if shutil.which(program.name.split()[0]):
             yield program
         else:
             print(f"{program.name}: not installed, left out", file=sys.stderr)
@@ -416,10 +417,10 @@ def runs_of(view, program):
 
 
 def rows_with_variants(runs):
-    rows = {run.program.name: run.row for run in runs if run.folder == run.program.name}
+    rows = {run.program.name: run.row for run in runs if not run.is_variant}
     for run in runs:
         row = rows[run.program.name]
-        if run.row is not row:
+        if run.is_variant:
             row.without = {"option": row.program.needs.strip(), "reads": run.row.reads,
                            "missed": run.row.missed}
     return list(rows.values())

@@ -131,6 +131,8 @@ def sentences(row):
         option, words = without(row)
         yield f"Without {option}: {words}."
     yield from row["note"]
+    if row["failed"]:
+        yield f"The exit status of the program is {max(row['failed'].values())}."
     if row["within"]:
         yield f"The copy is in $out/{row['within']}."
     yield f"The copy lacks: {lacks(row['lost']) or 'nothing'}."
