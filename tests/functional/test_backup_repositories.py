@@ -20,9 +20,13 @@ class Repository(Script):
     def __init__(self, twinfs, folder, program):
         super().__init__(twinfs, folder)
         self.program = program
+        home = folder / "home of programs"
+        home.mkdir()
+        if twinfs.user:
+            os.chown(home, twinfs.user.pw_uid, twinfs.user.pw_gid)
         self.variables = {"RESTIC_PASSWORD": "password", "BORG_PASSPHRASE": "password",
-                          "BORG_BASE_DIR": os.fspath(folder / "borg"),
-                          "RESTIC_CACHE_DIR": os.fspath(folder / "cache")}
+                          "BORG_BASE_DIR": os.fspath(home / "borg"),
+                          "RESTIC_CACHE_DIR": os.fspath(home / "cache")}
 
     def __call__(self, *words, status=0):
         return super().__call__(f"--{self.program}", *words, status=status)
@@ -171,3 +175,18 @@ def test_wrong_password_makes_no_backup(script, source):
     before = script.snapshots()
     script(source, script.folder, status=1)
     assert script.snapshots() == before
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_user_makes_a_backup_with_folders_that_are_not_writable(as_user, fuse_for_users, tmp_path,
+                                                                source, program):
+    if not shutil.which(program):
+        pytest.skip(f"needs {program}")
+    trees.small(source)
+    (source / "pictures").chmod(0o500)
+    if as_user.user:
+        for path in (source, *source.rglob("*")):
+            os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid, follow_symlinks=False)
+    script = Repository(as_user, tmp_path, program)
+    script("--new", source, script.folder)
+    script(source, script.folder)
