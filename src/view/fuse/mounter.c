@@ -97,7 +97,7 @@ static bool watcher_event_is_whole(const struct mounter_order *order, size_t len
 	const char *end = path + length;
 
 	return name && memchr(name + 1, '\0', (size_t)(end - name - 1)) == end - 1 &&
-	       order->event.kind <= WATCHER_EVENT_CHANGED && order->event.directory <= 1;
+	       order->event.kind <= WATCHER_EVENT_ENDED && order->event.directory <= 1;
 }
 
 bool mounter_order_is_valid(const struct mounter_order *order, size_t length)

@@ -127,7 +127,22 @@ static int change(int folder, const struct watcher_event *event)
 		return unlinkat(folder, event->name, event->directory ? AT_REMOVEDIR : 0);
 	case WATCHER_EVENT_CHANGED:
 		return utimensat(folder, event->name, NULL, AT_SYMLINK_NOFOLLOW);
+	case WATCHER_EVENT_ENDED:
+		break;
 	}
+	return 0;
+}
+
+/* Opens and closes a node that is gone. */
+static int end_watches(struct watcher_event_route *route, const char *path)
+{
+	int fd;
+
+	close_folder(route);
+	fd = open_beneath(route->root, path, O_PATH, false);
+	if (fd < 0)
+		return fd;
+	(void)close(fd);
 	return 0;
 }
 
@@ -136,8 +151,11 @@ int watcher_event_raise(struct watcher_event_route *route, const struct watcher_
 	/* the order is not trusted: the daemon parses untrusted data, and this process can be
 	 * root */
 	bool inside = !strchr(event->name, '/') && !is_dots(event->name);
-	int r = inside ? open_folder(route, event) : -EINVAL;
+	int r;
 
+	if (event->kind == WATCHER_EVENT_ENDED)
+		return end_watches(route, event->path);
+	r = inside ? open_folder(route, event) : -EINVAL;
 	if (r == 0 && change(route->folder, event) < 0)
 		r = -errno;
 	return r;
@@ -176,31 +194,47 @@ void watcher_reply_end(struct watcher_replies *replies)
 
 /* ---- replies ------------------------------------------------------------------------ */
 
-static void fill_attributes(struct stat *attributes, uint64_t node, bool directory)
+static void fill_attributes(struct stat *attributes, uint64_t node, mode_t mode, off_t size)
 {
 	*attributes = (struct stat){
 		.st_ino = node_seen_inode(node),
-		.st_mode = directory ? S_IFDIR | S_IRWXU : S_IFREG | S_IRUSR,
-		.st_nlink = directory ? 2 : 1,
+		.st_mode = mode,
+		.st_size = size,
+		.st_nlink = S_ISDIR(mode) ? 2 : 1,
 		.st_uid = getuid(),
 		.st_gid = getgid(),
 	};
 }
 
-static void fill_entry(struct fuse_entry_param *entry, uint64_t node, bool directory)
+/* The kernel must not lose pages of a file that a program has open, so a file that is gone keeps
+ * its size. */
+static void fill_name(const struct watcher_replies *replies, struct fuse_entry_param *entry)
 {
-	*entry = (struct fuse_entry_param){.ino = node};
-	fill_attributes(&entry->attr, node, directory);
+	const struct listed_name *name = replies->now.name;
+	mode_t placeholder = name->directory ? S_IFDIR | S_IRWXU : S_IFREG | S_IRUSR;
+
+	*entry = (struct fuse_entry_param){.ino = name->node ? name->node : replies->placeholder};
+	fill_attributes(&entry->attr, entry->ino, name->node ? name->mode : placeholder,
+			name->node ? name->size : 0);
+}
+
+/* The mounter may write to a folder that is gone. */
+static void fill_gone(const struct watcher_reply *now, struct stat *attributes)
+{
+	mode_t mode = now->gone_mode ? now->gone_mode : S_IFDIR | S_IRWXU;
+
+	fill_attributes(attributes, now->folder, mode, now->gone_size);
+	attributes->st_nlink = 0;
 }
 
 static bool is_name(const struct watcher_reply *now, uint64_t folder, const char *name)
 {
-	return now->folder && now->folder == folder && strcmp(now->name, name) == 0;
+	return now->name && now->folder == folder && strcmp(now->name->text, name) == 0;
 }
 
-static bool is_removed_folder(const struct watcher_reply *now, uint64_t parent, const char *name)
+static bool is_gone(const struct watcher_reply *now, uint64_t parent, const char *name)
 {
-	return now->parent && now->parent == parent && strcmp(now->folder_name, name) == 0;
+	return now->parent && now->parent == parent && strcmp(now->gone_name, name) == 0;
 }
 
 bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder, const char *name)
@@ -222,12 +256,16 @@ bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, cons
 	bool known = true;
 
 	pthread_mutex_lock(&replies->lock);
-	if (is_name(now, folder, name))
-		fill_entry(entry, now->exists ? replies->placeholder : 0, now->directory);
-	else if (is_removed_folder(now, folder, name))
-		fill_entry(entry, now->folder, true);
-	else
+	*entry = (struct fuse_entry_param){0};
+	if (is_name(now, folder, name)) {
+		if (now->exists)
+			fill_name(replies, entry);
+	} else if (is_gone(now, folder, name)) {
+		entry->ino = now->folder;
+		fill_gone(now, &entry->attr);
+	} else {
 		known = false;
+	}
 	pthread_mutex_unlock(&replies->lock);
 	return known;
 }
@@ -240,7 +278,7 @@ bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node, struc
 	gone = replies->now.parent && replies->now.folder == node;
 	pthread_mutex_unlock(&replies->lock);
 	if (gone)
-		fill_attributes(attributes, node, true);
+		fill_gone(&replies->now, attributes);
 	return gone;
 }
 
@@ -253,7 +291,7 @@ bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder, cons
 	pthread_mutex_lock(&replies->lock);
 	known = is_name(now, folder, name) && now->exists != exists;
 	if (known && entry)
-		fill_entry(entry, replies->placeholder, now->directory);
+		fill_name(replies, entry);
 	pthread_mutex_unlock(&replies->lock);
 	return known;
 }
@@ -310,6 +348,13 @@ const struct listed_name *watcher_names_find(const struct watcher_names *list, c
 	return bsearch(&wanted, list->names, list->count, sizeof(wanted), by_text);
 }
 
+/* Does a name refer to another folder, or to another type of file? */
+static bool is_replaced(const struct listed_name *before, const struct listed_name *now)
+{
+	return before->directory != now->directory ||
+	       (now->directory && before->node != now->node && before->node);
+}
+
 int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_names *now,
 			       const char *const *texts, size_t count)
 {
@@ -319,9 +364,9 @@ int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_
 
 	for (size_t i = 0; i < count && r == 0; i++) {
 		const struct listed_name *known = watcher_names_find(list, texts[i]);
-		bool there = watcher_names_find(now, texts[i]);
+		const struct listed_name *there = watcher_names_find(now, texts[i]);
 
-		if (known && there)
+		if (known && there && !is_replaced(known, there))
 			removed[known - list->names] = true;
 		else if (!known && !there)
 			r = watcher_names_add(&added, (struct listed_name){.text = texts[i]});
@@ -350,55 +395,48 @@ int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_
 /* ---- differences -------------------------------------------------------------------- */
 
 /* Compares the next names of both lists. If the result is below 0, the name in before was deleted.
- * If it is above 0, the name in now was created. If a directory was replaced by another type or the
- * reverse, the deletion precedes the creation. */
+ * If it is above 0, the name in now was created. */
 static int order_of(const struct watcher_names *before, size_t i, const struct watcher_names *now,
 		    size_t j)
 {
-	int order;
-
 	if (i == before->count || j == now->count)
 		return i == before->count ? 1 : -1;
-	order = strcmp(before->names[i].text, now->names[j].text);
-	return order == 0 && before->names[i].directory != now->names[j].directory ? -1 : order;
+	return strcmp(before->names[i].text, now->names[j].text);
 }
 
-/* Builds the list at the point where the report stopped: reported names as in now, other names as
- * in before. */
-static int build_rest(const struct watcher_names *now, size_t given,
-		      const struct watcher_names *before, size_t left, struct watcher_names *rest)
+/* Reports a name that exists before and now. */
+static int differ(const struct listed_name *before, const struct listed_name *now,
+		  watcher_names_differ_fn *each, void *context)
 {
-	int r = 0;
+	struct watched_difference change = {WATCHER_EVENT_DELETED, true, before, NULL};
+	int r;
 
-	for (size_t i = 0; i < given && r == 0; i++)
-		r = watcher_names_add(rest, now->names[i]);
-	for (size_t i = left; i < before->count && r == 0; i++)
-		r = watcher_names_add(rest, before->names[i]);
-	if (r < 0)
-		watcher_names_free(rest);
-	return r;
+	if (is_replaced(before, now)) {
+		r = each(context, &change);
+		change = (struct watched_difference){WATCHER_EVENT_CREATED, true, now, NULL};
+		return r == 0 ? each(context, &change) : r;
+	}
+	change = (struct watched_difference){WATCHER_EVENT_CHANGED, false, now, before};
+	return before->digest != now->digest ? each(context, &change) : 0;
 }
 
 int watcher_names_differ(const struct watcher_names *before, const struct watcher_names *now,
-			 watcher_names_differ_fn *each, void *context, struct watcher_names *rest)
+			 watcher_names_differ_fn *each, void *context)
 {
 	size_t i = 0, j = 0;
-	bool continues = true;
+	int r = 0;
 
-	*rest = (struct watcher_names){0};
-	while (continues && (i < before->count || j < now->count)) {
+	while (r == 0 && (i < before->count || j < now->count)) {
+		struct watched_difference change = {.kind = WATCHER_EVENT_CREATED};
 		int order = order_of(before, i, now, j);
 
 		if (order < 0)
-			continues = each(context, WATCHER_EVENT_DELETED, &before->names[i]);
-		else if (order > 0)
-			continues = each(context, WATCHER_EVENT_CREATED, &now->names[j]);
-		else if (before->names[i].digest != now->names[j].digest)
-			continues = each(context, WATCHER_EVENT_CHANGED, &now->names[j]);
-		if (!continues)
-			return build_rest(now, j, before, i, rest);
+			change.kind = WATCHER_EVENT_DELETED;
+		change.name = order < 0 ? &before->names[i] : &now->names[j];
+		r = order ? each(context, &change)
+			  : differ(&before->names[i], &now->names[j], each, context);
 		i += order <= 0;
 		j += order >= 0;
 	}
-	return 0;
+	return r;
 }

@@ -27,6 +27,7 @@ enum watcher_event_kind {
 	WATCHER_EVENT_CREATED, /* IN_CREATE */
 	WATCHER_EVENT_DELETED, /* IN_DELETE */
 	WATCHER_EVENT_CHANGED, /* IN_ATTRIB */
+	WATCHER_EVENT_ENDED, /* IN_DELETE_SELF and IN_IGNORED of the node at path; no name */
 };
 
 /* One event. */
@@ -82,15 +83,23 @@ MUST_CHECK int watcher_event_raise(struct watcher_event_route *route,
  * to the real dentry. A folder that reappears would then be dead (S_DEAD) for the programs in it.
  * One event at a time. Any thread. */
 
-/* A simulated change. All borrowed until watcher_reply_end. */
+/* A simulated change. All borrowed until watcher_reply_end.
+ *
+ * A node that is gone is simulated with no links. The kernel therefore ends the watches on its
+ * inode when the last dentry of the inode is freed. Unlike after rmdir(2), the inode can be used
+ * again if the node comes back. If a removed file is gone, the mounter unlinks the inode of the
+ * file, which ends its watches.
+ */
 struct watcher_reply {
 	uint64_t folder; /* node, or 0 if no change is simulated */
-	const char *name;
+	const struct listed_name *name; /* name in the folder; its node is 0 unless it is gone */
 	bool exists; /* the name exists before the change */
-	bool directory; /* the name refers to a directory */
-	/* If the folder itself was removed but is still watched: its last parent, else 0. */
+	/* If the folder itself, or another node with this number, is gone: the parent and name by
+	 * which the mounter finds it; else 0. */
 	uint64_t parent;
-	const char *folder_name;
+	const char *gone_name;
+	mode_t gone_mode;
+	off_t gone_size;
 };
 
 struct watcher_replies {
@@ -119,7 +128,7 @@ MUST_CHECK bool watcher_reply_is_changing(struct watcher_replies *replies, uint6
 MUST_CHECK bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder,
 				     const char *name, struct fuse_entry_param *entry);
 
-/* A getattr of the folder, if it was removed. */
+/* A getattr of the node that is gone. */
 MUST_CHECK bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node,
 				      struct stat *attributes);
 
@@ -135,6 +144,9 @@ MUST_CHECK bool watcher_reply_change(struct watcher_replies *replies, uint64_t f
 
 struct listed_name {
 	const char *text; /* name, in the list's arena */
+	uint64_t node; /* or 0 if unknown, or if the kernel needs a generation for it */
+	off_t size;
+	mode_t mode;
 	bool directory;
 	/* digest of the attributes whose change raises an event; 0 for a directory */
 	uint64_t digest;
@@ -161,19 +173,24 @@ void watcher_names_sort(struct watcher_names *list);
 /* Returns the name, or NULL. */
 const struct listed_name *watcher_names_find(const struct watcher_names *list, const char *text);
 
-/* Calls each for every name that was created, deleted or changed from before to now, sorted by
- * name, until it returns false. If each returned false, *rest becomes the list before, with those
- * differences applied for which each returned true. If not, *rest is empty.
- *
- * Returns 0, or -ENOMEM: the report is incomplete and *rest is empty. */
-typedef bool watcher_names_differ_fn(void *context, enum watcher_event_kind kind,
-				     const struct listed_name *name);
+/* A name that was created, deleted or changed. */
+struct watched_difference {
+	enum watcher_event_kind kind;
+	bool replaced; /* the name was deleted and created: refers to another folder or type */
+	const struct listed_name *name; /* before a deletion, else now */
+	const struct listed_name *before; /* of a changed name */
+};
+
+/* Calls each for every change from before to now, sorted by name, until it returns another result
+ * than 0. Returns this result, or 0. */
+typedef int watcher_names_differ_fn(void *context, const struct watched_difference *change);
 MUST_CHECK int watcher_names_differ(const struct watcher_names *before,
 				    const struct watcher_names *now, watcher_names_differ_fn *each,
-				    void *context, struct watcher_names *rest);
+				    void *context);
 
 /* Changes a list so that these names differ from now: names that exist in now are removed from the
- * list, other names are added. Returns 0, or -errno and leaves the list unchanged. */
+ * list, unless they differ already. Other names are added. Returns 0, or -errno and leaves the list
+ * unchanged. */
 MUST_CHECK int watcher_names_mark_changed(struct watcher_names *list,
 					  const struct watcher_names *now, const char *const *texts,
 					  size_t count);

@@ -35,7 +35,8 @@ struct watched_folder {
 	uint64_t node;
 	atomic_bool changed; /* changed since it was listed */
 	bool listed; /* names is valid */
-	bool missing; /* not in the view at the last pass; it can come back */
+	bool missing; /* its removal was reported; it can come back */
+	uint64_t gone_ns; /* time since which it is not in the view and held, or 0 */
 	struct watcher_names names; /* the names that the watchers of the folder know */
 	/* until this time, recent names with a number above last_recent count as unknown to the
 	 * watchers, unless they were reported since the folder was listed */
@@ -45,6 +46,23 @@ struct watched_folder {
 	struct bytes path; /* last known path in the view */
 	uint64_t parent; /* node of the last known parent folder */
 	UT_hash_handle hh;
+};
+
+/* A difference between what the watchers of a folder know and the view. */
+struct change {
+	struct watched_folder *folder;
+	enum watcher_event_kind kind;
+	/* Order of the events of a pass. A folder that moved leaves its old place first, because
+	 * its watches stay. Otherwise a new name precedes the one that it replaces, and the names
+	 * in a removed folder precede that of the folder. */
+	enum {
+		PHASE_MOVED,
+		PHASE_ADDED,
+		PHASE_REMOVED, /* subfolders first */
+		PHASE_REPLACED, /* names that were removed before */
+	} phase;
+	/* The text is in the arena of the pass. The node is 0 unless it is gone. */
+	struct listed_name name;
 };
 
 struct watcher_pass {
@@ -60,20 +78,22 @@ struct watcher_pass {
 	uint64_t last_recent; /* number of the last one */
 
 	/* set by the pass */
+	uint64_t begun_ns;
 	uint64_t found_ns; /* time at which the watches were known */
 	uint64_t listing_ns; /* time for which folders were listed */
 	size_t names; /* stored names of all folders but the one being updated */
 	struct watched_folder *folder; /* folder being updated */
 	bool missing; /* the folder is no longer in the view */
+	bool holds; /* folders that have just gone are held */
+	struct watcher_names held; /* names in the folder, of subfolders that are held */
+	uint64_t held_until_ns; /* next time at which a held folder has its events */
 	bool in_grace; /* names that are reported are recorded */
-	unsigned int events; /* events raised in the folder */
-	bool unfinished; /* some differences are left for the next pass */
+	struct change *changes;
+	size_t count, capacity; /* of changes */
+	struct arena texts; /* of changes */
+	bool folder_ended; /* watches of a folder ended */
 	int failure; /* -errno that ends the thread */
 };
-
-/* Maximum number of events for one folder in one pass, so that other folders have theirs meanwhile.
- * The folder is listed again for the next ones. */
-#define EVENTS_MAX 8192
 
 /* Maximum number of stored names of all folders, which need about 100 bytes each. A folder that
  * exceeds this limit gets no events. */
@@ -87,20 +107,23 @@ struct watcher_pass {
  * A watcher can have listed the folder before this thread did. */
 #define LISTING_GRACE_NS (5 * SECOND_NS)
 
+/* Time for which a folder that the daemon computes, such as that of a group, must have gone before
+ * its removal is reported. A group is often gone only until its files are compared again. */
+#define HOLD_NS (SECOND_NS / 2)
+
 /* Attempts to raise an event if a program looked the name up in between. */
 #define TRIES_MAX 4
 
-/* Name for removed folders of folders/ in the root of the view, for the mounter only. */
+/* Name in the root of the view for nodes that are gone, for the mounter only. */
 #define GONE_NAME ".gone"
 
 /* ---- events -------------------------------------------------------------------------- */
 
 /* Invalidates the dentry of a name. For a cached dentry, the kernel would send no request to the
  * daemon. */
-static void invalidate_name(const struct watcher_pass *pass, const char *name)
+static void invalidate_name(const struct watcher_pass *pass, uint64_t folder, const char *name)
 {
-	(void)fuse_lowlevel_notify_inval_entry(pass->session->fuse, pass->folder->node, name,
-					       strlen(name));
+	(void)fuse_lowlevel_notify_inval_entry(pass->session->fuse, folder, name, strlen(name));
 }
 
 /* Raises an event. Returns false if no more can be raised. */
@@ -110,8 +133,8 @@ static bool raise_event(struct watcher_pass *pass, const struct watcher_event *e
 	int r = -EEXIST;
 
 	for (int tries = 0; tries < TRIES_MAX && (r == -EEXIST || r == -ENOENT); tries++) {
-		if (event->kind != WATCHER_EVENT_CHANGED)
-			invalidate_name(pass, event->name);
+		if (event->kind == WATCHER_EVENT_CREATED || event->kind == WATCHER_EVENT_DELETED)
+			invalidate_name(pass, event->folder, event->name);
 		r = mounter_raise_event(mounter, event, &pass->watcher->stopping);
 	}
 	if (r < 0)
@@ -122,56 +145,228 @@ static bool raise_event(struct watcher_pass *pass, const struct watcher_event *e
 	return pass->failure == 0;
 }
 
-/* Simulates a name in the view for a removed folder that is still watched. Returns its path. The
- * folder is simulated in its last parent, unless it was in folders/, where its parents can be gone
- * as well. */
-static const char *simulate_folder(const struct watched_folder *folder, const char *path,
-				   struct watcher_reply *reply)
+static const char *path_of(struct watched_folder *folder)
 {
-	uint64_t kind = node_kind(folder->node);
+	const char *path = bytes_text(&folder->path);
 
-	reply->parent = folder->parent;
-	reply->folder_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	if (kind != NODE_EQUALS && kind != NODE_FOLDER)
+	return path ? path : "";
+}
+
+/* Returns whether a node is no longer in the view. */
+static bool is_gone(const struct watcher_pass *pass, uint64_t node)
+{
+	const struct view_call call = {.view = pass->session->view};
+	struct stat attributes;
+	int r = view_getattr(&call, node, &attributes);
+
+	return r == 0 ? attributes.st_nlink == 0 : r == -ENOENT || r == -ESTALE;
+}
+
+/* Returns whether a removed folder can be simulated in its last parent, so that the paths of
+ * programs in it stay. In folders/, and if the parent is gone or moved, this is not possible. */
+static bool has_parent(const struct watcher_pass *pass, const struct watched_folder *folder,
+		       const char *path)
+{
+	const char *name = strrchr(path, '/');
+	CLEANUP_BYTES struct bytes parent = {0};
+	size_t length = name ? (size_t)(name - path) : 0;
+
+	return *path && node_kind(folder->node) != NODE_EQUALS &&
+	       node_kind(folder->node) != NODE_FOLDER &&
+	       view_path(pass->session->view, folder->parent, &parent) == 0 &&
+	       parent.length == length && (length == 0 || memcmp(parent.data, path, length) == 0);
+}
+
+/* Simulates a name in the view for a folder or file that is gone. Returns its path. */
+static const char *simulate_gone(const struct watcher_pass *pass, const struct change *change,
+				 struct watcher_reply *reply)
+{
+	struct watched_folder *folder = change->folder;
+	const char *path = path_of(folder);
+	bool itself = reply->folder == folder->node;
+
+	if (itself && has_parent(pass, folder, path)) {
+		reply->parent = folder->parent;
+		reply->gone_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 		return path;
+	}
 	reply->parent = VIEW_ROOT;
-	reply->folder_name = GONE_NAME;
+	reply->gone_name = GONE_NAME;
+	reply->gone_mode = itself ? 0 : change->name.mode;
+	reply->gone_size = itself ? 0 : change->name.size;
 	return GONE_NAME;
 }
 
-static bool report_name(void *context, enum watcher_event_kind kind, const struct listed_name *name)
+/* Raises the event of a change. Returns false if no more can be raised. */
+static bool raise_change(struct watcher_pass *pass, const struct change *change)
+{
+	struct watched_folder *folder = change->folder;
+	bool ended = change->kind == WATCHER_EVENT_ENDED, continues;
+	struct watcher_event event = {
+		.kind = change->kind,
+		.directory = change->name.directory,
+		.folder = folder->node,
+		.path = path_of(folder),
+		.name = change->name.text,
+	};
+	struct listed_name name = change->name;
+	struct watcher_reply reply = {
+		.folder = ended ? name.node : folder->node,
+		.name = ended ? NULL : &name,
+		.exists = change->kind == WATCHER_EVENT_DELETED,
+	};
+
+	if (name.directory) /* rmdir(2) would make an inode unusable that can come back */
+		name.node = 0;
+	pass->folder = folder;
+	if (folder->missing || ended)
+		event.path = simulate_gone(pass, change, &reply);
+	if (change->kind != WATCHER_EVENT_CHANGED)
+		watcher_reply_begin(&pass->session->replies, reply);
+	continues = raise_event(pass, &event);
+	watcher_reply_end(&pass->session->replies);
+	if (ended) /* the kernel ends the watches when the last dentry is freed */
+		invalidate_name(pass, reply.parent, reply.gone_name);
+	return continues;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+	int order = numbers_compare(x->phase, y->phase);
+
+	if (order == 0 && x->folder != y->folder) {
+		order = strcmp(path_of(x->folder), path_of(y->folder));
+		if (x->phase == PHASE_REMOVED) /* subfolders first */
+			order = order < 0 ? 1 : -(order > 0);
+	}
+	if (order == 0 && x->folder != y->folder)
+		order = numbers_compare(x->folder->node, y->folder->node);
+	if (order == 0)
+		order = numbers_compare(x->kind, y->kind);
+	return order ? order : strcmp(x->name.text, y->name.text);
+}
+
+static void raise_changes(struct watcher_pass *pass)
+{
+	bool continues = pass->failure == 0;
+
+	if (pass->count > 0)
+		qsort(pass->changes, pass->count, sizeof(*pass->changes), by_order);
+	for (size_t i = 0; i < pass->count && continues; i++)
+		continues = raise_change(pass, &pass->changes[i]);
+}
+
+/* ---- changes ------------------------------------------------------------------------- */
+
+static int add_change(struct watcher_pass *pass, struct change change)
+{
+	const char *text = change.name.text;
+
+	if (array_reserve(&pass->changes, &pass->capacity, pass->count + 1, sizeof(change)) < 0)
+		return -ENOMEM;
+	change.folder = pass->folder;
+	change.name.text = arena_copy(&pass->texts, text, strlen(text));
+	if (!change.name.text)
+		return -ENOMEM;
+	pass->changes[pass->count++] = change;
+	return 0;
+}
+
+/* Ends the watches on a node that is gone: of the folder itself, or of a file in it. */
+static int add_end(struct watcher_pass *pass, struct listed_name name)
+{
+	return add_change(pass, (struct change){
+					.kind = WATCHER_EVENT_ENDED,
+					.phase = PHASE_REMOVED,
+					.name = name,
+				});
+}
+
+/* Returns whether the removal of a folder is not reported yet. */
+static bool is_held(struct watcher_pass *pass, struct watched_folder *folder)
+{
+	if (!pass->holds || !folder->listed || folder->missing ||
+	    node_kind(folder->node) == NODE_DIR)
+		return false;
+	if (!folder->gone_ns)
+		folder->gone_ns = pass->begun_ns;
+	if (folder->gone_ns + HOLD_NS <= pass->begun_ns)
+		return false;
+	if (folder->gone_ns + HOLD_NS < pass->held_until_ns)
+		pass->held_until_ns = folder->gone_ns + HOLD_NS;
+	return true;
+}
+
+static struct watched_folder *find_folder(const struct watcher_pass *pass, uint64_t node)
+{
+	struct watched_folder *folder;
+
+	HASH_FIND(hh, pass->watcher->watched, &node, sizeof(node), folder);
+	return folder;
+}
+
+/* Returns whether a removed name is that of a folder that is held. */
+static bool is_name_held(struct watcher_pass *pass, const struct watched_difference *found)
+{
+	struct watched_folder *folder = NULL;
+
+	if (found->name->directory && !found->replaced && !pass->missing)
+		folder = find_folder(pass, found->name->node);
+	return folder && is_held(pass, folder);
+}
+
+static int add_difference(void *context, const struct watched_difference *found)
 {
 	struct watcher_pass *pass = context;
-	struct watcher_replies *replies = &pass->session->replies;
-	const struct watched_folder *folder = pass->folder;
-	const char *path = bytes_text(&pass->folder->path);
-	struct watcher_event event = {
-		.kind = kind,
-		.directory = name->directory,
-		.folder = folder->node,
-		.path = path ? path : "",
-		.name = name->text,
-	};
-	struct watcher_reply reply = {
-		.folder = folder->node,
-		.name = name->text,
-		.exists = kind == WATCHER_EVENT_DELETED,
-		.directory = name->directory,
-	};
-	bool continues;
+	const struct listed_name *before = found->before, *name = found->name;
+	struct change change = {.kind = found->kind, .phase = PHASE_ADDED, .name = *name};
+	int r = 0;
 
-	if (pass->events++ >= EVENTS_MAX || !path)
-		return false;
-	if (pass->missing)
-		event.path = simulate_folder(folder, path, &reply);
-	if (pass->in_grace && kind != WATCHER_EVENT_CHANGED &&
+	change.name.node = 0;
+	change.name.directory |= pass->folder->node == FIXED_DUPS; /* also if it is unknown */
+	if (found->kind == WATCHER_EVENT_CREATED && found->replaced)
+		change.phase = PHASE_REPLACED;
+	if (found->kind == WATCHER_EVENT_DELETED) {
+		bool gone = !name->node || is_gone(pass, name->node);
+
+		change.phase = name->directory && !gone ? PHASE_MOVED : PHASE_REMOVED;
+		if (gone)
+			change.name.node = name->node;
+		if (gone && is_name_held(pass, found))
+			return watcher_names_add(&pass->held, *name);
+	}
+	if (found->kind == WATCHER_EVENT_CHANGED && before->node && before->node != name->node &&
+	    is_gone(pass, before->node))
+		r = add_end(pass, *before);
+	if (pass->in_grace && found->kind != WATCHER_EVENT_CHANGED &&
 	    watcher_names_add(&pass->folder->reported, *name) < 0)
 		pass->in_grace = false; /* the event is possibly raised twice */
-	if (kind != WATCHER_EVENT_CHANGED)
-		watcher_reply_begin(replies, reply);
-	continues = raise_event(pass, &event);
-	watcher_reply_end(replies);
-	return continues;
+	return r < 0 ? r : add_change(pass, change);
+}
+
+/* Adds the differences from what the watchers know. ended: the folder itself is gone. Returns 0, or
+ * -ENOMEM and adds nothing. */
+static int add_differences(struct watcher_pass *pass, struct watcher_names *now, bool ended)
+{
+	const struct listed_name itself = {
+		.text = "",
+		.node = pass->folder->node,
+		.directory = true,
+	};
+	size_t count = pass->count;
+	int r = watcher_names_differ(&pass->folder->names, now, add_difference, pass);
+
+	if (r == 0 && ended)
+		r = add_end(pass, itself);
+	for (size_t i = 0; r == 0 && i < pass->held.count; i++)
+		r = watcher_names_add(now, pass->held.names[i]);
+	watcher_names_sort(now);
+	atomic_store(&pass->folder->changed, pass->held.count > 0);
+	watcher_names_free(&pass->held);
+	if (r < 0)
+		pass->count = count;
+	return r;
 }
 
 /* ---- listing ------------------------------------------------------------------------- */
@@ -196,6 +391,14 @@ static uint64_t digest_of(const struct stat *attributes)
 	return S_ISDIR(attributes->st_mode) ? 0 : hash64(parts, sizeof(parts), 0);
 }
 
+/* Returns 0 for a file whose inode has a generation. */
+static uint64_t node_of(const struct view_entry *entry)
+{
+	bool known = entry->known && node_generation((uint32_t)entry->attributes.st_dev) == 0;
+
+	return known ? entry->attributes.st_ino : 0;
+}
+
 static bool list_name(const struct view_entry *entry, void *context)
 {
 	struct watched_listing *listing = context;
@@ -203,6 +406,9 @@ static bool list_name(const struct view_entry *entry, void *context)
 		.text = entry->name,
 		.directory = S_ISDIR(entry->attributes.st_mode),
 		.digest = digest_of(&entry->attributes),
+		.node = node_of(entry),
+		.mode = entry->attributes.st_mode,
+		.size = entry->attributes.st_size,
 	};
 
 	if (entry->cookie == VIEW_COOKIE_PARENT)
@@ -341,6 +547,25 @@ static int list_unknown(struct watcher_pass *pass, struct bytes *texts)
 	return r;
 }
 
+/* Ends the watches on files that were replaced, as their names are reported as created. */
+static int end_unknown(struct watcher_pass *pass, const struct watcher_names *now,
+		       const struct bytes *unknown)
+{
+	const char *const *texts = (const void *)unknown->data;
+	size_t count = unknown->length / sizeof(*texts);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct listed_name *known =
+			watcher_names_find(&pass->folder->names, texts[i]);
+
+		if (known && !known->directory && known->node &&
+		    watcher_names_find(now, texts[i]) && is_gone(pass, known->node))
+			r = add_end(pass, *known);
+	}
+	return r;
+}
+
 /* Determines the names that new watchers of a folder know: all current names, except that recent
  * changes are unknown to them. Returns 0 or -errno. */
 static int assume_known_names(struct watcher_pass *pass, const struct watcher_names *now)
@@ -355,6 +580,8 @@ static int assume_known_names(struct watcher_pass *pass, const struct watcher_na
 	}
 	if (r == 0)
 		r = list_unknown(pass, &unknown);
+	if (r == 0)
+		r = end_unknown(pass, now, &unknown);
 	folder->last_recent = pass->last_recent;
 	if (r < 0 || unknown.length == 0)
 		return r;
@@ -362,21 +589,30 @@ static int assume_known_names(struct watcher_pass *pass, const struct watcher_na
 					  unknown.length / sizeof(const char *));
 }
 
-/* Reports the differences from what the watchers know. Differences that cannot be reported now are
- * left for the next pass. */
-static void report_differences(struct watcher_pass *pass, struct watcher_names *now)
+/* Compares the folder with what its watchers know. */
+static void compare_folder(struct watcher_pass *pass, struct watcher_names *now, bool was_missing)
 {
 	struct watched_folder *folder = pass->folder;
-	struct watcher_names rest;
-	int r = watcher_names_differ(&folder->names, now, report_name, pass, &rest);
+	/* of a node in folders/, the depth may never have existed */
+	bool ended = pass->missing && !was_missing &&
+		     (folder->listed || node_kind(folder->node) != NODE_FOLDER);
 
-	watcher_names_free(&folder->names);
-	if (r == 0 && rest.count) {
-		watcher_names_free(now);
-		*now = rest;
-		atomic_store(&folder->changed, true);
-		pass->unfinished = true;
+	if (!pass->in_grace)
+		watcher_names_free(&folder->reported);
+	else if (assume_known_names(pass, now) < 0) {
+		watcher_names_free(&folder->names);
+		ended = false;
 	}
+	if (add_differences(pass, now, ended) < 0) {
+		watcher_names_free(now);
+		folder->missing = was_missing;
+		atomic_store(&folder->changed, true);
+		return;
+	}
+	pass->folder_ended |= ended;
+	folder->listed = true;
+	watcher_names_free(&folder->names);
+	folder->names = *now;
 }
 
 static void update_folder(struct watcher_pass *pass)
@@ -384,27 +620,25 @@ static void update_folder(struct watcher_pass *pass)
 	struct watched_folder *folder = pass->folder;
 	struct watched_listing listing = {.result = 0};
 	uint64_t begun_ns = clock_monotonic_ns();
+	bool was_missing = folder->missing;
 	int r = list_folder(pass, &listing);
 
 	pass->listing_ns += clock_monotonic_ns() - begun_ns;
-	pass->missing = folder->missing = r == -ENOENT;
-	pass->events = 0;
+	pass->missing = r == -ENOENT;
+	if (r != 0)
+		watcher_names_free(&listing.names);
+	if (pass->missing && is_held(pass, folder)) {
+		atomic_store(&folder->changed, true);
+		return;
+	}
+	folder->missing = pass->missing;
+	folder->gone_ns = 0;
 	if (r == 0 || pass->missing) {
 		pass->in_grace =
 			!folder->listed ? !pass->missing : folder->grace_until_ns > begun_ns;
-		if (pass->in_grace)
-			r = assume_known_names(pass, &listing.names);
-		else
-			watcher_names_free(&folder->reported);
-		if (r == 0 || pass->missing)
-			report_differences(pass, &listing.names);
-		else
-			watcher_names_free(&folder->names);
-		folder->listed = true;
-		folder->names = listing.names;
+		compare_folder(pass, &listing.names, was_missing);
 		return;
 	}
-	watcher_names_free(&listing.names);
 	if (r == -EOVERFLOW) {
 		watcher_names_free(&folder->names);
 		folder->listed = false;
@@ -535,6 +769,21 @@ static void pass_folder(struct watcher_pass *pass, struct watched_folder *folder
 	pass->names += folder->names.count;
 }
 
+/* Updates the watched folders whose removal has been found, with all below them, so that the events
+ * of their names come first. */
+static void pass_removed_folders(struct watcher_pass *pass)
+{
+	for (size_t i = 0; i < pass->count && pass->failure == 0; i++) {
+		const struct change *change = &pass->changes[i];
+		struct watched_folder *folder = NULL;
+
+		if (change->kind == WATCHER_EVENT_DELETED && change->name.directory)
+			folder = find_folder(pass, change->name.node);
+		if (folder && !folder->missing)
+			pass_folder(pass, folder);
+	}
+}
+
 /* Runs a pass. Returns 0, -ECANCELED if the thread must stop, or another -errno if no events can be
  * raised any more. */
 static int watcher_pass_run(struct watcher_pass *pass)
@@ -542,8 +791,13 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	struct watcher_thread *watcher = pass->watcher;
 	struct watched_folder *folder, *next;
 
-	pass->unfinished = false;
 	pass->listing_ns = 0;
+	pass->count = 0;
+	pass->folder_ended = false;
+	pass->holds = true;
+	pass->begun_ns = clock_monotonic_ns();
+	pass->held_until_ns = UINT64_MAX;
+	arena_reset(&pass->texts);
 	pass->failure = pass->finds_watched ? find_watched(pass) : 0;
 	pass->found_ns = clock_monotonic_ns();
 	take_recent(pass);
@@ -555,10 +809,20 @@ static int watcher_pass_run(struct watcher_pass *pass)
 		    (atomic_exchange(&folder->changed, false) || folder->missing))
 			pass_folder(pass, folder);
 	}
+	pass->holds = false;
+	pass_removed_folders(pass);
+	raise_changes(pass);
 	note_again(pass);
 	if (watcher->watched && pass->failure != -ECANCELED)
 		mounter_close_route(pass->session->settings.mounter);
 	return pass->failure;
+}
+
+static void watcher_pass_free(struct watcher_pass *pass)
+{
+	free_recent(&pass->recent);
+	free(pass->changes);
+	arena_free(&pass->texts);
 }
 
 /* Removes all watched folders. */
@@ -573,8 +837,7 @@ static void watcher_pass_clear(struct watcher_thread *watcher)
 /* ---- watcher thread ------------------------------------------------------------------------- */
 
 /* Pauses between passes, and between searches for watches, as multiples of the time for which
- * folders were listed and processes were searched. A pass that left events to the next one needs no
- * pause. */
+ * folders were listed and processes were searched. */
 #define LISTING_PAUSE 10
 #define SEARCH_PAUSE 50
 
@@ -687,6 +950,7 @@ struct times {
 	/* Next search of recent requesters, and the end of such searches. The search is repeated,
 	 * because a program can list a folder first and watch it later. */
 	uint64_t again_ns, again_until_ns;
+	uint64_t held_ns; /* when a folder is held no longer */
 };
 
 /* Returns the time after a pause of this many times the work that ended at end_ns. */
@@ -725,7 +989,7 @@ static uint64_t next_pass_time(const struct watcher_thread *watcher, const struc
 	pass->watchers = watcher->requesters;
 	pass->watchers.all_processes = all <= now;
 	pass->finds_watched = all <= now || recent <= now;
-	at = watcher->pass_needed ? times->next_ns : UINT64_MAX;
+	at = watcher->pass_needed ? times->next_ns : times->held_ns;
 	return later(earlier(at, earlier(all, recent)), times->next_ns);
 }
 
@@ -761,7 +1025,8 @@ static void note_times(struct times *times, const struct watcher_pass *pass, uin
 {
 	uint64_t now = clock_monotonic_ns();
 
-	times->next_ns = pass->unfinished ? now : after_pause(now, pass->listing_ns, LISTING_PAUSE);
+	times->held_ns = pass->held_until_ns;
+	times->next_ns = after_pause(now, pass->listing_ns, LISTING_PAUSE);
 	if (!pass->finds_watched)
 		return;
 	times->search_ns = after_pause(pass->found_ns, pass->found_ns - begin_ns, SEARCH_PAUSE);
@@ -777,7 +1042,7 @@ static void *run_watcher(void *context)
 	struct session *session = context;
 	struct watcher_thread *watcher = &session->watcher;
 	AUTO_FREE struct watcher_pass *pass = calloc(1, sizeof(*pass));
-	struct times times = {0};
+	struct times times = {.held_ns = UINT64_MAX};
 	int r = pass ? 0 : -ENOMEM;
 
 	if (pass) {
@@ -788,7 +1053,7 @@ static void *run_watcher(void *context)
 		uint64_t begin = clock_monotonic_ns();
 
 		r = watcher_pass_run(pass);
-		if (pass->unfinished)
+		if (pass->folder_ended) /* which watches ended is known after a search */
 			watcher_thread_wake(watcher);
 		note_times(&times, pass, begin);
 	}
@@ -796,7 +1061,7 @@ static void *run_watcher(void *context)
 		log_warning("programs that watch folders of the view get no inotify events: %s",
 			    error_text(r));
 	if (pass)
-		free_recent(&pass->recent);
+		watcher_pass_free(pass);
 	pthread_mutex_lock(&watcher->lock);
 	watcher->running = false;
 	pthread_cond_broadcast(&watcher->changed);

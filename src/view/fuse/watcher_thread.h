@@ -19,8 +19,8 @@
  * a request, the mounter searches the processes with recent requests, which can have added watches.
  * After a change, the mounter searches all processes. A pause follows each search: SEARCH_PAUSE
  * times its duration, from PAUSE_MIN_NS to PAUSE_MAX_NS. For each watched folder the thread stores
- * the names that its watchers know. It raises events for the differences without a pause, at most
- * EVENTS_MAX for a folder until other folders have theirs.
+ * the names that its watchers know. It lists all folders that changed, and raises events for the
+ * differences in the order that a native file system has.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */

@@ -148,6 +148,8 @@ void stat_set_file_record(struct stat *stat, const struct file_record *file,
 	stat->st_dev = file->content_version;
 	if (!caller)
 		stat->st_ctim = clock_latest(stat->st_ctim, file->shown_since);
+	if (file->names == 0)
+		stat->st_nlink = 0;
 }
 
 static void fill_own(struct stat *stat, uint64_t node, mode_t mode, struct timespec changed)

@@ -213,10 +213,10 @@ uint64_t listing_id(uint64_t secret, uint64_t cookie);
  * subdirectories. */
 void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
-/* Sets the attributes of a file of a source. st_dev is the version of its content. The ctime is at
- * least the time since which the file is in uniques/ or redundant/. A caller is shown the ctime of
- * the source: that time can depend on hidden copies, and the caller can see other copies in
- * uniques/. */
+/* Sets the attributes of a file of a source. st_dev is the version of its content. A file that lost
+ * its last name has no links. The ctime is at least the time since which the file is in uniques/ or
+ * redundant/. A caller is shown the ctime of the source: that time can depend on hidden copies, and
+ * the caller can see other copies in uniques/. */
 struct caller;
 void stat_set_file_record(struct stat *stat, const struct file_record *file,
 			  const struct caller *caller);

@@ -77,9 +77,9 @@ static void test_event_order_of_an_unknown_kind_is_invalid(void **state)
 	size_t length = (size_t)mounter_order_for_event(&order, &created);
 
 	(void)state;
-	order.event.kind = WATCHER_EVENT_CHANGED + 1;
+	order.event.kind = WATCHER_EVENT_ENDED + 1;
 	assert_false(mounter_order_is_valid(&order, length));
-	order.event.kind = WATCHER_EVENT_CHANGED;
+	order.event.kind = WATCHER_EVENT_ENDED;
 	assert_true(mounter_order_is_valid(&order, length));
 	order.event.directory = 2;
 	assert_false(mounter_order_is_valid(&order, length));

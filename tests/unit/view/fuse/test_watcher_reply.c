@@ -8,9 +8,12 @@
 #define FOLDER 77
 #define PARENT 11
 
+static const struct listed_name file = {.text = "name"};
+static const struct listed_name directory = {.text = "name", .directory = true};
+
 static void test_nothing_is_simulated_before_begin_and_after_end(void **state)
 {
-	const struct watcher_reply reply = {.folder = FOLDER, .name = "name"};
+	const struct watcher_reply reply = {.folder = FOLDER, .name = &file};
 	struct fuse_entry_param entry;
 	struct watcher_replies replies;
 	struct stat attributes;
@@ -30,7 +33,7 @@ static void test_nothing_is_simulated_before_begin_and_after_end(void **state)
 
 static void test_created_name_is_missing_and_can_only_be_created(void **state)
 {
-	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .directory = true};
+	const struct watcher_reply reply = {.folder = FOLDER, .name = &directory};
 	struct fuse_entry_param entry;
 	struct watcher_replies replies;
 
@@ -53,7 +56,7 @@ static void test_created_name_is_missing_and_can_only_be_created(void **state)
 
 static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
 {
-	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .exists = true};
+	const struct watcher_reply reply = {.folder = FOLDER, .name = &file, .exists = true};
 	struct fuse_entry_param entry;
 	struct watcher_replies replies;
 	uint64_t before = 0;
@@ -79,10 +82,10 @@ static void test_removed_folder_exists_in_its_last_parent(void **state)
 {
 	const struct watcher_reply reply = {
 		.folder = FOLDER,
-		.name = "name",
+		.name = &file,
 		.exists = true,
 		.parent = PARENT,
-		.folder_name = "folder",
+		.gone_name = "folder",
 	};
 	struct fuse_entry_param entry;
 	struct watcher_replies replies;
@@ -94,10 +97,34 @@ static void test_removed_folder_exists_in_its_last_parent(void **state)
 	assert_true(watcher_reply_lookup(&replies, PARENT, "folder", &entry));
 	assert_int_equal(entry.ino, FOLDER);
 	assert_true(S_ISDIR(entry.attr.st_mode));
+	assert_int_equal(entry.attr.st_nlink, 0); /* ends the watches */
 	assert_true(watcher_reply_getattr(&replies, FOLDER, &attributes));
 	assert_true(S_ISDIR(attributes.st_mode));
 	assert_false(watcher_reply_getattr(&replies, PARENT, &attributes));
 	assert_false(watcher_reply_change(&replies, PARENT, "folder", false, NULL));
+	watcher_replies_deinit(&replies);
+}
+
+static void test_removed_file_that_is_gone_has_its_own_inode_and_size(void **state)
+{
+	const struct listed_name gone = {
+		.text = "name",
+		.node = 5,
+		.size = 6,
+		.mode = S_IFLNK | 0600,
+	};
+	const struct watcher_reply reply = {.folder = FOLDER, .name = &gone, .exists = true};
+	struct fuse_entry_param entry;
+	struct watcher_replies replies;
+
+	(void)state;
+	watcher_replies_init(&replies);
+	watcher_reply_begin(&replies, reply);
+	assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
+	assert_int_equal(entry.ino, 5);
+	assert_int_equal(entry.attr.st_size, 6);
+	assert_int_equal(entry.attr.st_mode, S_IFLNK | 0600);
+	assert_int_equal(entry.attr.st_nlink, 1);
 	watcher_replies_deinit(&replies);
 }
 
@@ -108,6 +135,7 @@ int main(void)
 		cmocka_unit_test(test_created_name_is_missing_and_can_only_be_created),
 		cmocka_unit_test(test_deleted_name_exists_as_a_new_node_each_time),
 		cmocka_unit_test(test_removed_folder_exists_in_its_last_parent),
+		cmocka_unit_test(test_removed_file_that_is_gone_has_its_own_inode_and_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
