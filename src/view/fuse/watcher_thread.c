@@ -35,6 +35,9 @@ struct watched_folder {
 	uint64_t node;
 	atomic_bool changed; /* changed since it was listed */
 	bool listed; /* names is valid */
+	/* until this time, the folder is updated without a known watch, as it is new; 0: it was
+	 * found to be watched */
+	uint64_t expected_until_ns;
 	bool missing; /* its removal was reported; it can come back */
 	uint64_t gone_ns; /* time since which it is not in the view and held, or 0 */
 	struct watcher_names names; /* the names that the watchers of the folder know */
@@ -91,6 +94,7 @@ struct watcher_pass {
 	struct change *changes;
 	size_t count, capacity; /* of changes */
 	struct arena texts; /* of changes */
+	struct bytes created; /* nodes (uint64_t) of created folders */
 	bool folder_ended; /* watches of a folder ended */
 	int failure; /* -errno that ends the thread */
 };
@@ -110,6 +114,10 @@ struct watcher_pass {
 /* Time for which a folder that the daemon computes, such as that of a group, must have gone before
  * its removal is reported. A group is often gone only until its files are compared again. */
 #define HOLD_NS (SECOND_NS / 2)
+
+/* Time for which new folders are updated before a watch is found. A recursive watcher lists and
+ * watches a new folder after its event. */
+#define EXPECTED_NS (10 * SECOND_NS)
 
 /* Attempts to raise an event if a program looked the name up in between. */
 #define TRIES_MAX 4
@@ -327,6 +335,8 @@ static int add_difference(void *context, const struct watched_difference *found)
 	change.name.directory |= pass->folder->node == FIXED_DUPS; /* also if it is unknown */
 	if (found->kind == WATCHER_EVENT_CREATED && found->replaced)
 		change.phase = PHASE_REPLACED;
+	if (found->kind == WATCHER_EVENT_CREATED && name->directory && name->node)
+		r = bytes_append(&pass->created, &name->node, sizeof(name->node));
 	if (found->kind == WATCHER_EVENT_DELETED) {
 		bool gone = !name->node || is_gone(pass, name->node);
 
@@ -336,8 +346,8 @@ static int add_difference(void *context, const struct watched_difference *found)
 		if (gone && is_name_held(pass, found))
 			return watcher_names_add(&pass->held, *name);
 	}
-	if (found->kind == WATCHER_EVENT_CHANGED && before->node && before->node != name->node &&
-	    is_gone(pass, before->node))
+	if (r == 0 && found->kind == WATCHER_EVENT_CHANGED && before->node &&
+	    before->node != name->node && is_gone(pass, before->node))
 		r = add_end(pass, *before);
 	if (pass->in_grace && found->kind != WATCHER_EVENT_CHANGED &&
 	    watcher_names_add(&pass->folder->reported, *name) < 0)
@@ -589,6 +599,27 @@ static int assume_known_names(struct watcher_pass *pass, const struct watcher_na
 					  unknown.length / sizeof(const char *));
 }
 
+/* Adds names that appeared and disappeared since the folder was listed. A program that began to
+ * watch the folder meanwhile can have listed them, so their removal is reported. */
+static int add_passing_names(struct watcher_pass *pass, const struct watcher_names *now)
+{
+	struct watched_folder *folder = pass->folder;
+	CLEANUP_BYTES struct bytes unknown = {0}, passing = {0};
+	int r = list_unknown(pass, &unknown);
+	const char *const *texts = (const void *)unknown.data;
+
+	folder->last_recent = pass->last_recent;
+	for (size_t i = 0; r == 0 && i < unknown.length / sizeof(*texts); i++) {
+		if (!watcher_names_find(&folder->names, texts[i]) &&
+		    !watcher_names_find(now, texts[i]))
+			r = bytes_append(&passing, &texts[i], sizeof(*texts));
+	}
+	if (r < 0 || passing.length == 0)
+		return r;
+	return watcher_names_mark_changed(&folder->names, now, (const void *)passing.data,
+					  passing.length / sizeof(*texts));
+}
+
 /* Compares the folder with what its watchers know. */
 static void compare_folder(struct watcher_pass *pass, struct watcher_names *now, bool was_missing)
 {
@@ -597,9 +628,11 @@ static void compare_folder(struct watcher_pass *pass, struct watcher_names *now,
 	bool ended = pass->missing && !was_missing &&
 		     (folder->listed || node_kind(folder->node) != NODE_FOLDER);
 
-	if (!pass->in_grace)
+	if (!pass->in_grace) {
 		watcher_names_free(&folder->reported);
-	else if (assume_known_names(pass, now) < 0) {
+		if (add_passing_names(pass, now) < 0)
+			log_debug("a name that disappeared is not reported: no memory");
+	} else if (assume_known_names(pass, now) < 0) {
 		watcher_names_free(&folder->names);
 		ended = false;
 	}
@@ -656,18 +689,21 @@ static void remove_watched(struct watcher_thread *watcher, struct watched_folder
 	free(folder);
 }
 
-static void add_node(struct watcher_thread *watcher, uint64_t node)
+static void add_node(struct watcher_thread *watcher, uint64_t node, uint64_t expected_until_ns)
 {
 	struct watched_folder *folder;
 
 	HASH_FIND(hh, watcher->watched, &node, sizeof(node), folder);
+	if (folder && expected_until_ns == 0)
+		folder->expected_until_ns = 0;
 	if (folder || !node_is_folder(node))
 		return;
 	folder = calloc(1, sizeof(*folder));
 	if (!folder)
 		return;
 	folder->node = node;
-	atomic_store(&folder->changed, true);
+	folder->expected_until_ns = expected_until_ns;
+	atomic_store(&folder->changed, expected_until_ns == 0);
 	HASH_ADD(hh, watcher->watched, node, sizeof(folder->node), folder);
 }
 
@@ -677,19 +713,21 @@ static void add_watched(struct watcher_thread *watcher, const struct view *view,
 	uint64_t depth = node_kind(inode) == NODE_FOLDER ? view->folder_depth : 0;
 
 	for (uint64_t i = 0; i <= depth; i++)
-		add_node(watcher, i << NODE_INODE_BITS | inode);
+		add_node(watcher, i << NODE_INODE_BITS | inode, 0);
 }
 
 static void remove_unwatched(struct watcher_thread *watcher, const uint64_t *inodes, size_t count)
 {
+	uint64_t now = clock_monotonic_ns();
 	struct watched_folder *folder, *next;
 
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
 		uint64_t inode = node_inode(folder->node);
 
-		if (count == 0 ||
-		    !bsearch(&inode, inodes, count, sizeof(*inodes), numbers_by_value))
+		if (folder->expected_until_ns <= now &&
+		    (count == 0 ||
+		     !bsearch(&inode, inodes, count, sizeof(*inodes), numbers_by_value)))
 			remove_watched(watcher, folder);
 	}
 }
@@ -701,7 +739,7 @@ static size_t count_watched(const struct watcher_thread *watcher)
 	size_t count = 0;
 
 	HASH_ITER(hh, watcher->watched, folder, next)
-	count += folder->node == node_inode(folder->node);
+	count += folder->node == node_inode(folder->node) && !folder->expected_until_ns;
 	return count;
 }
 
@@ -784,6 +822,53 @@ static void pass_removed_folders(struct watcher_pass *pass)
 	}
 }
 
+/* Lists a new folder before its event, and adds its subfolders to those created. Its watchers then
+ * know at least these names, or other ones by later events. */
+static void expect_watches(struct watcher_pass *pass, uint64_t node)
+{
+	struct watcher_thread *watcher = pass->watcher;
+	struct watched_listing listing = {.result = 0};
+	int r = 0;
+
+	if (find_folder(pass, node))
+		return;
+	pthread_mutex_lock(&watcher->lock);
+	add_node(watcher, node, pass->begun_ns + EXPECTED_NS);
+	pthread_mutex_unlock(&watcher->lock);
+	pass->folder = find_folder(pass, node);
+	if (!pass->folder)
+		return;
+	r = list_folder(pass, &listing);
+	for (size_t i = 0; r == 0 && i < listing.names.count; i++) {
+		if (listing.names.names[i].directory)
+			r = bytes_append(&pass->created, &listing.names.names[i].node,
+					 sizeof(uint64_t));
+	}
+	if (r < 0) {
+		watcher_names_free(&listing.names);
+		pthread_mutex_lock(&watcher->lock);
+		remove_watched(watcher, pass->folder);
+		pthread_mutex_unlock(&watcher->lock);
+		return;
+	}
+	pass->folder->names = listing.names;
+	pass->folder->listed = true;
+	pass->folder->grace_until_ns = clock_monotonic_ns() + LISTING_GRACE_NS;
+	pass->folder->last_recent = pass->last_recent;
+	pass->names += listing.names.count;
+}
+
+static void pass_created_folders(struct watcher_pass *pass)
+{
+	uint64_t node;
+
+	for (size_t i = 0; i + sizeof(node) <= pass->created.length; i += sizeof(node)) {
+		memcpy(&node, pass->created.data + i, sizeof(node));
+		expect_watches(pass, node);
+	}
+	pass->created.length = 0;
+}
+
 /* Runs a pass. Returns 0, -ECANCELED if the thread must stop, or another -errno if no events can be
  * raised any more. */
 static int watcher_pass_run(struct watcher_pass *pass)
@@ -811,6 +896,7 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	}
 	pass->holds = false;
 	pass_removed_folders(pass);
+	pass_created_folders(pass);
 	raise_changes(pass);
 	note_again(pass);
 	if (watcher->watched && pass->failure != -ECANCELED)
@@ -822,6 +908,7 @@ static void watcher_pass_free(struct watcher_pass *pass)
 {
 	free_recent(&pass->recent);
 	free(pass->changes);
+	bytes_free(&pass->created);
 	arena_free(&pass->texts);
 }
 

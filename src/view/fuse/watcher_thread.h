@@ -21,6 +21,8 @@
  * times its duration, from PAUSE_MIN_NS to PAUSE_MAX_NS. For each watched folder the thread stores
  * the names that its watchers know. It lists all folders that changed, and raises events for the
  * differences in the order that a native file system has.
+ * A new folder in a watched one counts as watched for a while, as recursive watchers add a watch
+ * after its event.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */
