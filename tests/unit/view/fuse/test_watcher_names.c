@@ -30,7 +30,7 @@ static int emit(void *context, const struct watched_difference *difference)
 	return 0;
 }
 
-/* Makes a list of words; "name/" is a directory, "name=3" has this digest and node. */
+/* Makes a list of words; "name/" is a directory, "name=3" has this node, and a file this digest. */
 static void build(struct watcher_names *list, const char *words)
 {
 	char text[256], *rest = text, *word;
@@ -49,6 +49,7 @@ static void build(struct watcher_names *list, const char *words)
 		}
 		if (word[strlen(word) - 1] == '/') {
 			name.directory = true;
+			name.digest = 0;
 			word[strlen(word) - 1] = '\0';
 		}
 		assert_int_equal(watcher_names_add(list, name), 0);
