@@ -42,7 +42,7 @@ static int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 		r = redundant_note_listing(w, entry->dir, true);
 	if (r == 0 && entry->kind == ENTRY_DIR)
 		r = folders_note_dir(w, entry->child);
-	return r < 0 ? r : delta_add_name(w, entry->dir, entry->name);
+	return r < 0 ? r : delta_add_name(w, entry->dir, entry->name, entry->kind == ENTRY_DIR);
 }
 
 static int remove_dir_record(struct catalog_writer *w, uint64_t id)
@@ -138,7 +138,7 @@ static int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t coo
 		return r;
 	if (child && (entry.kind == ENTRY_UNKNOWN || entry.child != child))
 		return 0;
-	r = delta_add_name(w, dir, entry.name);
+	r = delta_add_name(w, dir, entry.name, entry.kind == ENTRY_DIR);
 	if (r == 0)
 		r = remove_entry(w, &entry, &dirs);
 	return r < 0 ? (r == -ENOENT ? -EUCLEAN : r) : remove_dirs(w, &dirs);
@@ -241,7 +241,7 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 		r = -ENOENT;
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	r = delta_add_name(w, dir.parent, dir.name);
+	r = delta_add_name(w, dir.parent, dir.name, true);
 	if (r == 0)
 		r = redundant_note_dir(w, dir.id, dir.parent, false);
 	if (r == 0)

@@ -21,6 +21,7 @@
 struct delta_name {
 	uint64_t dir;
 	uint32_t offset, length; /* in the text of the delta */
+	bool directory; /* the name refers to a directory, or did */
 };
 
 /* A directory whose record changed (attributes, error or path) or was removed. */

@@ -582,11 +582,12 @@ struct value encode_totals(const struct catalog_totals *t)
 				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0) |
 				  (t->folders_known ? TOTALS_FOLDERS_KNOWN : 0));
 	value_put(&value, t->folder_changes);
-	value_put(&value, t->viewed);
+	if (t->viewed != TWINFS_ID_MAX)
+		value_put(&value, t->viewed);
 	return value;
 }
 
-/* An index of the format before has no such field. */
+/* An index of the format before has no such field: views possibly showed all. */
 static bool get_viewed(struct span *fields, uint64_t *viewed)
 {
 	*viewed = TWINFS_ID_MAX;

@@ -177,11 +177,12 @@ int delta_add(struct catalog_writer *w, enum delta_kind kind, const void *change
 	return w->observed ? commit_delta_add(&w->delta, kind, change) : 0;
 }
 
-int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name)
+int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name, bool directory)
 {
 	const struct delta_name delta = {.dir = dir,
 					 .offset = (uint32_t)w->delta.text.length,
-					 .length = name.length};
+					 .length = name.length,
+					 .directory = directory};
 	int r = w->observed ? bytes_append(&w->delta.text, name.bytes, name.length) : 0;
 
 	return r < 0 ? r : delta_add(w, DELTA_NAMES, &delta);

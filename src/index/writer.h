@@ -110,7 +110,8 @@ static inline bool was_viewed(const struct catalog_writer *w, uint64_t id)
 MUST_CHECK int delta_add(struct catalog_writer *w, enum delta_kind kind, const void *change);
 
 /* Adds a struct delta_name in the same way. */
-MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name);
+MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name,
+			      bool directory);
 
 /* Completes the delta at the end of the transaction: removes DELTA_FILE_GONE of files that have a
  * name again. Returns 0, -EUCLEAN or another -errno. */

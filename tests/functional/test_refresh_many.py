@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Each of many watched folders of a view gets its events, beside watches on files."""
+import os
 import shutil
+import signal
 
 import pytest
 import trees
-from processes import until
+from processes import children, stopped, until
 from test_refresh import Watcher
 
 MANY = 1500  # more than the daemon was once told of
@@ -47,3 +49,19 @@ def test_watches_on_files_take_no_place_of_folders(twinfs, source, folders):
             trees.write(source / folders[-1] / "new", b"new")
             assert watcher.gets(view.uniques / folders[-1], "CREATE", "new")
             assert view.status()["refreshed"] == 1
+
+
+def test_folder_that_goes_before_its_watch_is_known_is_reported_as_a_folder(twinfs, source):
+    """While the mounter is stopped, the daemon learns of no watch."""
+    for name in ("removed", "moved"):
+        trees.write(source / name / "file", b"x")
+    with twinfs.mounted(source) as view:
+        with (stopped(children(view.pid)[0]),
+              Watcher(view, source, view.uniques, known=False) as watcher):
+            shutil.rmtree(source / "removed")
+            (source / "moved").rename(source / "new")
+            view.sync()
+            os.kill(children(view.pid)[0], signal.SIGCONT)
+            for event, name in [("DELETE", "removed"), ("DELETE", "moved"), ("CREATE", "new")]:
+                assert watcher.gets(view.uniques, f"{event},ISDIR", name), watcher.events
+            assert len(watcher.events) == 3

@@ -77,7 +77,8 @@ static bool is_cached(void *context, uint64_t node)
 }
 
 /* Passes a name with its NUL, as libfuse sends the byte after the name to the kernel. */
-static void invalidate_entry(void *context, uint64_t parent, const char *name, size_t length)
+static void invalidate_entry(void *context, uint64_t parent, const char *name, size_t length,
+			     bool directory)
 {
 	struct session *session = context;
 	char text[NO_NAME_LENGTH];
@@ -87,7 +88,7 @@ static void invalidate_entry(void *context, uint64_t parent, const char *name, s
 	memcpy(text, name, length);
 	text[length] = '\0';
 	(void)fuse_lowlevel_notify_inval_entry(session->fuse, parent, text, length);
-	watcher_thread_note_name(&session->watcher, parent, text);
+	watcher_thread_note_name(&session->watcher, parent, text, directory);
 }
 
 /* Waits for running lookups and listings in a directory. These requests hold the lock of the

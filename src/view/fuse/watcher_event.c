@@ -356,20 +356,20 @@ static bool is_replaced(const struct listed_name *before, const struct listed_na
 }
 
 int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_names *now,
-			       const char *const *texts, size_t count)
+			       const struct listed_name *names, size_t count)
 {
 	struct watcher_names left = {0}, added = {0};
 	bool *removed = calloc(list->count + 1, sizeof(*removed));
 	int r = removed ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count && r == 0; i++) {
-		const struct listed_name *known = watcher_names_find(list, texts[i]);
-		const struct listed_name *there = watcher_names_find(now, texts[i]);
+		const struct listed_name *known = watcher_names_find(list, names[i].text);
+		const struct listed_name *there = watcher_names_find(now, names[i].text);
 
 		if (known && there && !is_replaced(known, there))
 			removed[known - list->names] = true;
 		else if (!known && !there)
-			r = watcher_names_add(&added, (struct listed_name){.text = texts[i]});
+			r = watcher_names_add(&added, names[i]);
 	}
 	watcher_names_sort(&added);
 	for (size_t i = 0; i < list->count && r == 0; i++) {

@@ -189,10 +189,10 @@ MUST_CHECK int watcher_names_differ(const struct watcher_names *before,
 				    void *context);
 
 /* Changes a list so that these names differ from now: names that exist in now are removed from the
- * list, unless they differ already. Other names are added. Returns 0, or -errno and leaves the list
- * unchanged. */
+ * list, unless they differ already. Other names are added without a digest. Returns 0, or -errno
+ * and leaves the list unchanged. */
 MUST_CHECK int watcher_names_mark_changed(struct watcher_names *list,
-					  const struct watcher_names *now, const char *const *texts,
-					  size_t count);
+					  const struct watcher_names *now,
+					  const struct listed_name *names, size_t count);
 
 #endif

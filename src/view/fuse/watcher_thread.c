@@ -455,15 +455,12 @@ static int list_folder(const struct watcher_pass *pass, struct watched_listing *
 }
 
 /* Without memory for it, the name is not reported to new watchers. */
-static void add_recent(struct recent_names *recent, uint64_t folder, const char *name,
-		       uint64_t number)
+static void add_recent(struct recent_names *recent, struct recent_name added)
 {
-	struct recent_name added = {.folder = folder, .number = number};
-
 	if (recent->count >= RECENT_NAMES_MAX ||
 	    array_reserve(&recent->list, &recent->capacity, recent->count + 1, sizeof(added)) < 0)
 		return;
-	added.text = arena_copy(&recent->memory, name, strlen(name));
+	added.text = arena_copy(&recent->memory, added.text, strlen(added.text));
 	if (added.text)
 		recent->list[recent->count++] = added;
 }
@@ -488,7 +485,7 @@ static void requeue_recent(struct watcher_pass *pass)
 		const struct recent_name *recent = &pass->recent.list[i];
 
 		if (recent->number > pass->noted_before)
-			add_recent(&watcher->recent, recent->folder, recent->text, recent->number);
+			add_recent(&watcher->recent, *recent);
 	}
 }
 
@@ -540,8 +537,9 @@ static size_t first_recent(struct watcher_pass *pass, uint64_t folder)
 	return from;
 }
 
-/* Appends the texts (const char *) of the recent names in the folder that count as unknown. */
-static int list_unknown(struct watcher_pass *pass, struct bytes *texts)
+/* Appends the recent names in the folder that count as unknown (struct listed_name, without
+ * digests). */
+static int list_unknown(struct watcher_pass *pass, struct bytes *unknown)
 {
 	struct watched_folder *folder = pass->folder;
 	const struct recent_names *recent = &pass->recent;
@@ -550,9 +548,12 @@ static int list_unknown(struct watcher_pass *pass, struct bytes *texts)
 	watcher_names_sort(&folder->reported);
 	for (size_t i = first_recent(pass, folder->node);
 	     r == 0 && i < recent->count && recent->list[i].folder == folder->node; i++) {
+		const struct listed_name name = {.text = recent->list[i].text,
+						 .directory = recent->list[i].directory};
+
 		if (recent->list[i].number > folder->last_recent &&
-		    !watcher_names_find(&folder->reported, recent->list[i].text))
-			r = bytes_append(texts, &recent->list[i].text, sizeof(const char *));
+		    !watcher_names_find(&folder->reported, name.text))
+			r = bytes_append(unknown, &name, sizeof(name));
 	}
 	return r;
 }
@@ -561,16 +562,16 @@ static int list_unknown(struct watcher_pass *pass, struct bytes *texts)
 static int end_unknown(struct watcher_pass *pass, const struct watcher_names *now,
 		       const struct bytes *unknown)
 {
-	const char *const *texts = (const void *)unknown->data;
-	size_t count = unknown->length / sizeof(*texts);
+	const struct listed_name *names = (const void *)unknown->data;
+	size_t count = unknown->length / sizeof(*names);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		const struct listed_name *known =
-			watcher_names_find(&pass->folder->names, texts[i]);
+			watcher_names_find(&pass->folder->names, names[i].text);
 
 		if (known && !known->directory && known->node &&
-		    watcher_names_find(now, texts[i]) && is_gone(pass, known->node))
+		    watcher_names_find(now, names[i].text) && is_gone(pass, known->node))
 			r = add_end(pass, *known);
 	}
 	return r;
@@ -596,7 +597,7 @@ static int assume_known_names(struct watcher_pass *pass, const struct watcher_na
 	if (r < 0 || unknown.length == 0)
 		return r;
 	return watcher_names_mark_changed(&folder->names, now, (const void *)unknown.data,
-					  unknown.length / sizeof(const char *));
+					  unknown.length / sizeof(struct listed_name));
 }
 
 /* Adds names that appeared and disappeared since the folder was listed. A program that began to
@@ -606,18 +607,18 @@ static int add_passing_names(struct watcher_pass *pass, const struct watcher_nam
 	struct watched_folder *folder = pass->folder;
 	CLEANUP_BYTES struct bytes unknown = {0}, passing = {0};
 	int r = list_unknown(pass, &unknown);
-	const char *const *texts = (const void *)unknown.data;
+	const struct listed_name *names = (const void *)unknown.data;
 
 	folder->last_recent = pass->last_recent;
-	for (size_t i = 0; r == 0 && i < unknown.length / sizeof(*texts); i++) {
-		if (!watcher_names_find(&folder->names, texts[i]) &&
-		    !watcher_names_find(now, texts[i]))
-			r = bytes_append(&passing, &texts[i], sizeof(*texts));
+	for (size_t i = 0; r == 0 && i < unknown.length / sizeof(*names); i++) {
+		if (!watcher_names_find(&folder->names, names[i].text) &&
+		    !watcher_names_find(now, names[i].text))
+			r = bytes_append(&passing, &names[i], sizeof(*names));
 	}
 	if (r < 0 || passing.length == 0)
 		return r;
 	return watcher_names_mark_changed(&folder->names, now, (const void *)passing.data,
-					  passing.length / sizeof(*texts));
+					  passing.length / sizeof(*names));
 }
 
 /* Compares the folder with what its watchers know. */
@@ -965,13 +966,17 @@ void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder)
 	pthread_mutex_unlock(&watcher->lock);
 }
 
-void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name)
+void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name,
+			      bool directory)
 {
 	if (!watcher->process)
 		return;
 	pthread_mutex_lock(&watcher->lock);
 	note_folder(watcher, folder);
-	add_recent(&watcher->recent, folder, name, ++watcher->recent_number);
+	add_recent(&watcher->recent, (struct recent_name){.folder = folder,
+							  .text = name,
+							  .directory = directory,
+							  .number = ++watcher->recent_number});
 	pthread_mutex_unlock(&watcher->lock);
 }
 

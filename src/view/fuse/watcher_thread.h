@@ -45,6 +45,7 @@ struct session;
 struct recent_name {
 	uint64_t folder;
 	const char *text;
+	bool directory;
 	uint64_t number; /* greater than that of all earlier names */
 };
 
@@ -94,7 +95,8 @@ void watcher_thread_join(struct watcher_thread *watcher);
 /* Record changes. note_name: a name in a folder was created or removed, or refers to another node.
  * note_folder: a folder or something in it changed. note_all: any folder can have changed. A call
  * of watcher_thread_wake must follow at the end of an invalidation. */
-void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name);
+void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name,
+			      bool directory);
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder);
 void watcher_thread_note_all(struct watcher_thread *watcher);
 void watcher_thread_wake(struct watcher_thread *watcher);

@@ -314,6 +314,7 @@ struct invalid_entry {
 	uint64_t parent;
 	const char *name; /* name, in the invalidation or the arena */
 	size_t length;
+	bool directory;
 };
 
 struct node_list {
@@ -355,21 +356,24 @@ static int list_add(struct node_list *list, uint64_t node)
 }
 
 /* Adds an entry. The name must stay valid until the batch ends. */
-static int add_entry(struct pass *pass, uint64_t parent, const char *name, size_t length)
+static int add_entry(struct pass *pass, uint64_t parent, const char *name, size_t length,
+		     bool directory)
 {
 	int r = array_reserve(&pass->entries, &pass->entry_capacity, pass->entry_count + 1,
 			      sizeof(*pass->entries));
 
 	if (r == 0)
-		pass->entries[pass->entry_count++] = (struct invalid_entry){parent, name, length};
+		pass->entries[pass->entry_count++] =
+			(struct invalid_entry){parent, name, length, directory};
 	return r;
 }
 
-static int add_entry_copy(struct pass *pass, uint64_t parent, const char *name, size_t length)
+static int add_entry_copy(struct pass *pass, uint64_t parent, const char *name, size_t length,
+			  bool directory)
 {
 	const char *copy = arena_copy(&pass->names, name, length);
 
-	return copy ? add_entry(pass, parent, copy, length) : -ENOMEM;
+	return copy ? add_entry(pass, parent, copy, length, directory) : -ENOMEM;
 }
 
 /* Adds a node with changed attributes, and a wait for its parent. */
@@ -416,7 +420,8 @@ static int invalidate_entries(struct pass *pass)
 
 		if (before && compare_entries(before, entry) == 0)
 			continue;
-		pass->sink->entry(pass->sink->context, entry->parent, entry->name, entry->length);
+		pass->sink->entry(pass->sink->context, entry->parent, entry->name, entry->length,
+				  entry->directory);
 		r = list_add(&pass->entry_parents, entry->parent);
 		before = entry;
 	}
@@ -499,7 +504,7 @@ static int invalidate_name_in(struct pass *pass, uint64_t parent, const void *co
 
 	if (!is_cached(pass, parent))
 		return 0;
-	r = add_entry(pass, parent, text, name->length);
+	r = add_entry(pass, parent, text, name->length, name->directory);
 	return r < 0 ? r : list_add(&pass->nodes, parent);
 }
 
@@ -582,7 +587,8 @@ static int for_each_name(struct pass *pass, const struct file_record *file, name
 /* Adds the entry of a name that now refers to another node. */
 static int invalidate_entry(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
-	return add_entry_copy(pass, parent, entry->name.bytes, entry->name.length);
+	return add_entry_copy(pass, parent, entry->name.bytes, entry->name.length,
+			      entry->kind == ENTRY_DIR);
 }
 
 /* Adds a wait for the parent of a name whose node has other attributes. */
@@ -687,7 +693,7 @@ static int invalidate_redundant_dir(struct pass *pass, const void *change)
 	if (dir.parent == 0)
 		dir.name = (struct name){sources->list[dir.source].tree,
 					 (uint32_t)strlen(sources->list[dir.source].tree)};
-	r = add_entry_copy(pass, parent, dir.name.bytes, dir.name.length);
+	r = add_entry_copy(pass, parent, dir.name.bytes, dir.name.length, true);
 	if (r < 0)
 		return r;
 	return parent == FIXED_REDUNDANT ? invalidate_listing(pass, parent)
@@ -701,7 +707,7 @@ static int invalidate_folder(struct pass *pass, const struct group_record *group
 	int r;
 
 	group_name_make(name, group->hash, group->ordinal);
-	r = add_entry_copy(pass, FIXED_DUPS, name, strlen(name));
+	r = add_entry_copy(pass, FIXED_DUPS, name, strlen(name), true);
 	return r < 0 ? r : list_add(&pass->nodes, FIXED_DUPS);
 }
 

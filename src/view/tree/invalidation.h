@@ -41,8 +41,10 @@ struct invalidation_sink {
 	 * mark the node that a name refers to. */
 	bool (*is_cached)(void *context, uint64_t node);
 	/* A name in a directory was added, removed, or refers to another node. On return, requests
-	 * that were running in this directory have ended. */
-	void (*entry)(void *context, uint64_t parent, const char *name, size_t length);
+	 * that were running in this directory have ended. directory: it refers to a directory, or
+	 * did. */
+	void (*entry)(void *context, uint64_t parent, const char *name, size_t length,
+		      bool directory);
 	/* Waits for running requests in a directory. */
 	void (*wait)(void *context, uint64_t parent);
 	/* The attributes of a node, or the names in a directory, can have changed. */

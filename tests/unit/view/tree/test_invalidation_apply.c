@@ -3,8 +3,8 @@
 #include "index/commit_delta.h"
 #include "view/tree/invalidation.h"
 
-/* Records the calls of the sink as lines: "entry 1:5 name", "wait 1:5", "inode 1:5" (node kind and
- * id), or "copy_listings 0:0". */
+/* Records the calls of the sink as lines: "entry 1:5 name", "folder 1:5 name" for a directory,
+ * "wait 1:5", "inode 1:5" (node kind and id), or "copy_listings 0:0". */
 struct sink_recorder {
 	struct fixture fixture;
 	struct invalidation *invalidations[64];
@@ -45,10 +45,11 @@ static void add_line(const char *what, uint64_t node, const char *name, size_t l
 		       (unsigned int)node_id(node), *name ? " " : "", (int)length, name);
 }
 
-static void on_entry(void *context, uint64_t parent, const char *name, size_t length)
+static void on_entry(void *context, uint64_t parent, const char *name, size_t length,
+		     bool directory)
 {
 	(void)context;
-	add_line("entry", parent, name, length);
+	add_line(directory ? "folder" : "entry", parent, name, length);
 }
 
 static void on_wait(void *context, uint64_t parent)
@@ -175,7 +176,7 @@ static void test_new_group_invalidates_the_redundant_name(void **state)
 			 0);
 	group = fixture_add_group(&recorder->fixture, group_hash, pair, 2);
 	apply_all();
-	assert_int_equal(count("entry", NODE_FIXED, FIXED_DUPS, HASH_NAME), 1);
+	assert_int_equal(count("folder", NODE_FIXED, FIXED_DUPS, HASH_NAME), 1);
 	assert_int_equal(count("inode", NODE_FIXED, FIXED_DUPS, ""), 1);
 	assert_int_equal(count("inode", NODE_GROUP, group, ""), 1);
 	assert_int_equal(count("entry", NODE_DIR, root(), "b"), 1);
@@ -188,7 +189,7 @@ static void test_new_group_invalidates_the_redundant_name(void **state)
 	assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
 	fixture_remove(&recorder->fixture, root(), "a");
 	apply_all();
-	assert_int_equal(count("entry", NODE_FIXED, FIXED_DUPS, HASH_NAME), 1);
+	assert_int_equal(count("folder", NODE_FIXED, FIXED_DUPS, HASH_NAME), 1);
 	assert_int_equal(count("entry", NODE_DIR, root(), "b"), 1);
 	assert_int_equal(count("entry", NODE_DIR, root(), "a"), 1);
 }
@@ -213,10 +214,10 @@ static void test_directory_that_appears_in_redundant_is_invalidated(void **state
 	(void)fixture_add_group(&recorder->fixture, group_hash, pair, 2);
 	apply_all();
 	assert_int_equal(count("entry", NODE_REDUNDANT, deep, "b"), 1);
-	assert_int_equal(count("entry", NODE_REDUNDANT, dir, "deep"), 1);
-	assert_int_equal(count("entry", NODE_REDUNDANT, root(), "dir"), 1);
+	assert_int_equal(count("folder", NODE_REDUNDANT, dir, "deep"), 1);
+	assert_int_equal(count("folder", NODE_REDUNDANT, root(), "dir"), 1);
 	assert_int_equal(count("inode", NODE_REDUNDANT, root(), ""), 1);
-	assert_int_equal(count("entry", NODE_DIR, root(), "dir"), 0);
+	assert_int_equal(count("folder", NODE_DIR, root(), "dir"), 0);
 	assert_int_equal(count("inode", NODE_DIR, root(), ""), 0);
 	assert_int_equal(view_getattr(&recorder->fixture.call, node, &after), 0);
 	assert_true(after.st_ctim.tv_sec > before.st_ctim.tv_sec ||
@@ -225,8 +226,8 @@ static void test_directory_that_appears_in_redundant_is_invalidated(void **state
 	fixture_remove(&recorder->fixture, root(), "a");
 	apply_all();
 	assert_int_equal(count("entry", NODE_REDUNDANT, deep, "b"), 1);
-	assert_int_equal(count("entry", NODE_REDUNDANT, dir, "deep"), 1);
-	assert_int_equal(count("entry", NODE_REDUNDANT, root(), "dir"), 1);
+	assert_int_equal(count("folder", NODE_REDUNDANT, dir, "deep"), 1);
+	assert_int_equal(count("folder", NODE_REDUNDANT, root(), "dir"), 1);
 }
 
 static void test_tree_that_appears_in_redundant_is_invalidated(void **state)
@@ -243,8 +244,8 @@ static void test_tree_that_appears_in_redundant_is_invalidated(void **state)
 	apply_all();
 	(void)fixture_add_group(&recorder->fixture, group_hash, pair, 2);
 	apply_all();
-	assert_int_equal(count("entry", NODE_FIXED, FIXED_REDUNDANT, "two"), 1);
-	assert_int_equal(count("entry", NODE_FIXED, FIXED_REDUNDANT, "one"), 0);
+	assert_int_equal(count("folder", NODE_FIXED, FIXED_REDUNDANT, "two"), 1);
+	assert_int_equal(count("folder", NODE_FIXED, FIXED_REDUNDANT, "one"), 0);
 	assert_int_equal(count("inode", NODE_FIXED, FIXED_REDUNDANT, ""), 1);
 }
 
