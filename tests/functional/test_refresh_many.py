@@ -20,6 +20,11 @@ def folders(source):
     return names
 
 
+def names_of(watcher):
+    """The events of names. A file can be seen before it is written, which is another change."""
+    return [event for event in watcher.events if event[1] != "ATTRIB"]
+
+
 def test_each_of_many_watched_folders_gets_its_events(twinfs, source, folders):
     with (twinfs.mounted(source) as view,
           Watcher(view, source, view.uniques, known=False, options=["-r"]) as watcher):
@@ -27,16 +32,16 @@ def test_each_of_many_watched_folders_gets_its_events(twinfs, source, folders):
             trees.write(source / name / "new", b"%d" % number)
         view.sync()
         expected = {(f"{view.uniques}/{name}/", "CREATE", "new") for name in folders}
-        assert until(lambda: len(watcher.events) >= MANY)
-        assert set(watcher.events) == expected and len(watcher.events) == MANY
+        assert until(lambda: len(names_of(watcher)) >= MANY)
+        assert set(names_of(watcher)) == expected and len(names_of(watcher)) == MANY
         assert view.status()["refreshed"] == MANY + 1
         for name in folders:
             shutil.rmtree(source / name)
         view.sync()
         expected = {(f"{view.uniques}/{name}/", "DELETE", "new") for name in folders} | {
             (f"{view.uniques}/", "DELETE,ISDIR", name) for name in folders}
-        assert until(lambda: len(watcher.events) >= 3 * MANY)
-        assert set(watcher.events[MANY:]) == expected and len(watcher.events) == 3 * MANY
+        assert until(lambda: len(names_of(watcher)) >= 3 * MANY)
+        assert set(names_of(watcher)[MANY:]) == expected and len(names_of(watcher)) == 3 * MANY
 
 
 def test_watches_on_files_take_no_place_of_folders(twinfs, source, folders):
@@ -64,4 +69,4 @@ def test_folder_that_goes_before_its_watch_is_known_is_reported_as_a_folder(twin
             os.kill(children(view.pid)[0], signal.SIGCONT)
             for event, name in [("DELETE", "removed"), ("DELETE", "moved"), ("CREATE", "new")]:
                 assert watcher.gets(view.uniques, f"{event},ISDIR", name), watcher.events
-            assert len(watcher.events) == 3
+            assert len(names_of(watcher)) == 3
