@@ -276,9 +276,9 @@ bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node, struc
 
 	pthread_mutex_lock(&replies->lock);
 	gone = replies->now.parent && replies->now.folder == node;
-	pthread_mutex_unlock(&replies->lock);
 	if (gone)
 		fill_gone(&replies->now, attributes);
+	pthread_mutex_unlock(&replies->lock);
 	return gone;
 }
 
