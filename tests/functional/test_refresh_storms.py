@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
 """After storms of changes, recursive watchers of a view know exactly the names that it has.
 
-TWINFS_WATCH_STORMS is the number of storms, TWINFS_WATCH_FOLDERS that of folders beside them."""
+TWINFS_WATCH_STORMS is the number of storms, TWINFS_WATCH_FOLDERS numbers of folders beside them."""
 import contextlib
 import os
 import random
 import shutil
 
+import pytest
 import trees
 from processes import until
 from watchers import Recursive
 
 STORMS = int(os.environ.get("TWINFS_WATCH_STORMS", "4"))
-FOLDERS = int(os.environ.get("TWINFS_WATCH_FOLDERS", "1"))
+FOLDERS = map(int, os.environ.get("TWINFS_WATCH_FOLDERS", "1 1500").split())
 
 
 def storm(chance, root):
@@ -37,8 +38,9 @@ def storm(chance, root):
                 path.rename(other)
 
 
-def test_names_from_events_are_those_of_the_view(twinfs, source):
-    chance, folders = random.Random(FOLDERS), FOLDERS
+@pytest.mark.parametrize("folders", FOLDERS)
+def test_names_from_events_are_those_of_the_view(twinfs, source, folders):
+    chance = random.Random(folders)
     for number in range(folders):
         trees.write(source / f"still/{number}/f", b"%d" % (number // 2))
     (source / "storm").mkdir()

@@ -392,6 +392,48 @@ int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_
 	return 0;
 }
 
+/* Removes the created names, and changes the digests of changed ones. */
+static int revert_names(struct watcher_names *list, const struct watched_difference *changes,
+			size_t count)
+{
+	AUTO_FREE bool *created = calloc(list->count + 1, sizeof(*created));
+	size_t kept = 0;
+
+	if (!created)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct listed_name *known = watcher_names_find(list, changes[i].name->text);
+
+		if (known && changes[i].kind == WATCHER_EVENT_CREATED)
+			created[known - list->names] = true;
+		if (known && changes[i].kind == WATCHER_EVENT_CHANGED)
+			list->names[known - list->names].digest ^= 1;
+	}
+	for (size_t i = 0; i < list->count; i++) {
+		if (!created[i])
+			list->names[kept++] = list->names[i];
+	}
+	list->count = kept;
+	return 0;
+}
+
+int watcher_names_revert(struct watcher_names *list, const struct watched_difference *changes,
+			 size_t count)
+{
+	int r = revert_names(list, changes, count);
+	struct watcher_names left = *list;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (changes[i].kind != WATCHER_EVENT_DELETED)
+			continue;
+		left.names = list->names;
+		if (!watcher_names_find(&left, changes[i].name->text))
+			r = watcher_names_add(list, *changes[i].name);
+	}
+	watcher_names_sort(list);
+	return r;
+}
+
 /* ---- differences -------------------------------------------------------------------- */
 
 /* Compares the next names of both lists. If the result is below 0, the name in before was deleted.

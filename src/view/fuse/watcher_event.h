@@ -188,6 +188,12 @@ MUST_CHECK int watcher_names_differ(const struct watcher_names *before,
 				    const struct watcher_names *now, watcher_names_differ_fn *each,
 				    void *context);
 
+/* Changes a list that has these differences already so that it lacks them again: a created name is
+ * removed, a deleted one is added unless a new one has replaced it, and a changed one gets another
+ * digest. Returns 0, or -ENOMEM if the list still has some of them. */
+MUST_CHECK int watcher_names_revert(struct watcher_names *list,
+				    const struct watched_difference *changes, size_t count);
+
 /* Changes a list so that these names differ from now: names that exist in now are removed from the
  * list, unless they differ already. Other names are added without a digest. Returns 0, or -errno
  * and leaves the list unchanged. */

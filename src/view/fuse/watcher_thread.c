@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/thread.h"
+#include "view/fuse/kernel_cache.h"
 #include "view/fuse/mounter.h"
 #include "view/fuse/session.h"
 #include "view/fuse/watcher_event.h"
@@ -66,6 +67,7 @@ struct change {
 	} phase;
 	/* The text is in the arena of the pass. The node is 0 unless it is gone. */
 	struct listed_name name;
+	bool failed; /* the event could not be raised */
 };
 
 struct watcher_pass {
@@ -96,6 +98,9 @@ struct watcher_pass {
 	struct arena texts; /* of changes */
 	struct bytes created; /* nodes (uint64_t) of created folders */
 	bool folder_ended; /* watches of a folder ended */
+	bool expects; /* new folders were listed */
+	bool repeats; /* events that failed are raised again by the next pass */
+	unsigned int repetitions; /* passes in a row that repeated events */
 	int failure; /* -errno that ends the thread */
 };
 
@@ -119,8 +124,14 @@ struct watcher_pass {
  * watches a new folder after its event. */
 #define EXPECTED_NS (10 * SECOND_NS)
 
+/* Stands for the end of a time that begins when the event of the folder has been raised. */
+#define FROM_EVENT UINT64_MAX
+
 /* Attempts to raise an event if a program looked the name up in between. */
 #define TRIES_MAX 4
+
+/* Passes in a row that raise again what failed. A folder of a group can be gone for a moment. */
+#define REPETITIONS_MAX 100
 
 /* Name in the root of the view for nodes that are gone, for the mounter only. */
 #define GONE_NAME ".gone"
@@ -134,8 +145,8 @@ static void invalidate_name(const struct watcher_pass *pass, uint64_t folder, co
 	(void)fuse_lowlevel_notify_inval_entry(pass->session->fuse, folder, name, strlen(name));
 }
 
-/* Raises an event. Returns false if no more can be raised. */
-static bool raise_event(struct watcher_pass *pass, const struct watcher_event *event)
+/* Raises an event. Returns 0 or -errno, and sets the failure if no more events can be raised. */
+static int raise_event(struct watcher_pass *pass, const struct watcher_event *event)
 {
 	struct mounter *mounter = pass->session->settings.mounter;
 	int r = -EEXIST;
@@ -150,7 +161,7 @@ static bool raise_event(struct watcher_pass *pass, const struct watcher_event *e
 			  quote_path(event->name), quote_path(event->path), error_text(r));
 	if (r == -ECANCELED || r == -ECHILD || r == -EPIPE || r == -EOPNOTSUPP || r == -EROFS)
 		pass->failure = r;
-	return pass->failure == 0;
+	return r;
 }
 
 static const char *path_of(struct watched_folder *folder)
@@ -171,18 +182,22 @@ static bool is_gone(const struct watcher_pass *pass, uint64_t node)
 }
 
 /* Returns whether a removed folder can be simulated in its last parent, so that the paths of
- * programs in it stay. In folders/, and if the parent is gone or moved, this is not possible. */
+ * programs in it stay. In folders/, and if the parent is gone or moved, or another folder has the
+ * name, this is not possible. */
 static bool has_parent(const struct watcher_pass *pass, const struct watched_folder *folder,
 		       const char *path)
 {
+	const struct view_call call = {.view = pass->session->view};
 	const char *name = strrchr(path, '/');
 	CLEANUP_BYTES struct bytes parent = {0};
 	size_t length = name ? (size_t)(name - path) : 0;
+	struct stat other;
 
 	return *path && node_kind(folder->node) != NODE_EQUALS &&
 	       node_kind(folder->node) != NODE_FOLDER &&
 	       view_path(pass->session->view, folder->parent, &parent) == 0 &&
-	       parent.length == length && (length == 0 || memcmp(parent.data, path, length) == 0);
+	       parent.length == length && (length == 0 || memcmp(parent.data, path, length) == 0) &&
+	       view_lookup(&call, folder->parent, name ? name + 1 : path, &other) == -ENOENT;
 }
 
 /* Simulates a name in the view for a folder or file that is gone. Returns its path. */
@@ -205,11 +220,12 @@ static const char *simulate_gone(const struct watcher_pass *pass, const struct c
 	return GONE_NAME;
 }
 
-/* Raises the event of a change. Returns false if no more can be raised. */
-static bool raise_change(struct watcher_pass *pass, const struct change *change)
+/* Raises the event of a change. Returns 0 or -errno. */
+static int raise_change(struct watcher_pass *pass, const struct change *change)
 {
 	struct watched_folder *folder = change->folder;
-	bool ended = change->kind == WATCHER_EVENT_ENDED, continues;
+	bool ended = change->kind == WATCHER_EVENT_ENDED;
+	int r;
 	struct watcher_event event = {
 		.kind = change->kind,
 		.directory = change->name.directory,
@@ -231,11 +247,11 @@ static bool raise_change(struct watcher_pass *pass, const struct change *change)
 		event.path = simulate_gone(pass, change, &reply);
 	if (change->kind != WATCHER_EVENT_CHANGED)
 		watcher_reply_begin(&pass->session->replies, reply);
-	continues = raise_event(pass, &event);
+	r = raise_event(pass, &event);
 	watcher_reply_end(&pass->session->replies);
 	if (ended) /* the kernel ends the watches when the last dentry is freed */
 		invalidate_name(pass, reply.parent, reply.gone_name);
-	return continues;
+	return r;
 }
 
 static int by_order(const void *a, const void *b)
@@ -255,14 +271,61 @@ static int by_order(const void *a, const void *b)
 	return order ? order : strcmp(x->name.text, y->name.text);
 }
 
+static int failed_by_folder(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+
+	return x->failed == y->failed ? numbers_compare(x->folder->node, y->folder->node)
+				      : y->failed - x->failed;
+}
+
+/* Has the next pass find a folder's changes again that failed. The folder was possibly gone for a
+ * moment. Returns their number. */
+static size_t repeat_failed(const struct change *changes, size_t count)
+{
+	struct watched_folder *folder = changes[0].folder;
+	CLEANUP_BYTES struct bytes failed = {0};
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < count && changes[i].failed && changes[i].folder == folder; i++) {
+		const struct watched_difference change = {.kind = changes[i].kind,
+							  .name = &changes[i].name};
+
+		if (r == 0)
+			r = bytes_append(&failed, &change, sizeof(change));
+	}
+	if (r == 0)
+		r = watcher_names_revert(&folder->names, (const void *)failed.data,
+					 failed.length / sizeof(struct watched_difference));
+	if (r < 0)
+		log_debug("some events for the folder %s of the view are lost: %s",
+			  quote_path(path_of(folder)), error_text(r));
+	atomic_store(&folder->changed, true);
+	return i;
+}
+
 static void raise_changes(struct watcher_pass *pass)
 {
-	bool continues = pass->failure == 0;
+	size_t failed = 0;
 
 	if (pass->count > 0)
 		qsort(pass->changes, pass->count, sizeof(*pass->changes), by_order);
-	for (size_t i = 0; i < pass->count && continues; i++)
-		continues = raise_change(pass, &pass->changes[i]);
+	for (size_t i = 0; i < pass->count && pass->failure == 0; i++) {
+		struct change *change = &pass->changes[i];
+
+		/* the end of a watch is not repeated: its folder is no longer updated */
+		change->failed =
+			raise_change(pass, change) < 0 && change->kind != WATCHER_EVENT_ENDED;
+		failed += change->failed;
+	}
+	pass->repeats = failed > 0 && pass->failure == 0 && pass->repetitions < REPETITIONS_MAX;
+	pass->repetitions = pass->repeats ? pass->repetitions + 1 : 0;
+	if (!pass->repeats)
+		return;
+	qsort(pass->changes, pass->count, sizeof(*pass->changes), failed_by_folder);
+	for (size_t i = 0; i < failed;)
+		i += repeat_failed(&pass->changes[i], failed - i);
 }
 
 /* ---- changes ------------------------------------------------------------------------- */
@@ -349,6 +412,12 @@ static int add_difference(void *context, const struct watched_difference *found)
 	if (r == 0 && found->kind == WATCHER_EVENT_CHANGED && before->node &&
 	    before->node != name->node && is_gone(pass, before->node))
 		r = add_end(pass, *before);
+	/* a new watcher can have listed the folder while it had neither file */
+	if (r == 0 && found->kind == WATCHER_EVENT_CHANGED && pass->in_grace) {
+		change.kind = WATCHER_EVENT_CREATED;
+		r = add_change(pass, change);
+		change.kind = WATCHER_EVENT_CHANGED;
+	}
 	if (pass->in_grace && found->kind != WATCHER_EVENT_CHANGED &&
 	    watcher_names_add(&pass->folder->reported, *name) < 0)
 		pass->in_grace = false; /* the event is possibly raised twice */
@@ -372,7 +441,8 @@ static int add_differences(struct watcher_pass *pass, struct watcher_names *now,
 	for (size_t i = 0; r == 0 && i < pass->held.count; i++)
 		r = watcher_names_add(now, pass->held.names[i]);
 	watcher_names_sort(now);
-	atomic_store(&pass->folder->changed, pass->held.count > 0);
+	if (pass->held.count > 0) /* else a change after the listing may be noted already */
+		atomic_store(&pass->folder->changed, true);
 	watcher_names_free(&pass->held);
 	if (r < 0)
 		pass->count = count;
@@ -437,8 +507,11 @@ static int list_folder(const struct watcher_pass *pass, struct watched_listing *
 	struct watched_folder *folder = pass->folder;
 	const struct view_call call = {.view = pass->session->view};
 	CLEANUP_BYTES struct bytes path = {0};
-	int r = view_path(pass->session->view, folder->node, &path);
+	int r;
 
+	/* without the mark, no change is noted before the first request about a new folder */
+	cached_marks_set(&pass->session->cached, node_inode(folder->node));
+	r = view_path(pass->session->view, folder->node, &path);
 	if (r == -ESTALE)
 		r = -ENOENT;
 	listing->room = pass->names < NAMES_MAX ? NAMES_MAX - pass->names : 0;
@@ -834,7 +907,7 @@ static void expect_watches(struct watcher_pass *pass, uint64_t node)
 	if (find_folder(pass, node))
 		return;
 	pthread_mutex_lock(&watcher->lock);
-	add_node(watcher, node, pass->begun_ns + EXPECTED_NS);
+	add_node(watcher, node, FROM_EVENT);
 	pthread_mutex_unlock(&watcher->lock);
 	pass->folder = find_folder(pass, node);
 	if (!pass->folder)
@@ -854,9 +927,28 @@ static void expect_watches(struct watcher_pass *pass, uint64_t node)
 	}
 	pass->folder->names = listing.names;
 	pass->folder->listed = true;
-	pass->folder->grace_until_ns = clock_monotonic_ns() + LISTING_GRACE_NS;
+	pass->folder->grace_until_ns = FROM_EVENT;
 	pass->folder->last_recent = pass->last_recent;
 	pass->names += listing.names.count;
+	pass->expects = true;
+}
+
+/* Watchers learn of new folders from now on. */
+static void begin_expectations(struct watcher_pass *pass)
+{
+	uint64_t now = clock_monotonic_ns();
+	struct watched_folder *folder, *next;
+
+	if (!pass->expects)
+		return;
+	pass->expects = false;
+	HASH_ITER(hh, pass->watcher->watched, folder, next)
+	{
+		if (folder->grace_until_ns == FROM_EVENT)
+			folder->grace_until_ns = now + LISTING_GRACE_NS;
+		if (folder->expected_until_ns == FROM_EVENT)
+			folder->expected_until_ns = now + EXPECTED_NS;
+	}
 }
 
 static void pass_created_folders(struct watcher_pass *pass)
@@ -899,6 +991,7 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	pass_removed_folders(pass);
 	pass_created_folders(pass);
 	raise_changes(pass);
+	begin_expectations(pass);
 	note_again(pass);
 	if (watcher->watched && pass->failure != -ECANCELED)
 		mounter_close_route(pass->session->settings.mounter);
@@ -1145,7 +1238,8 @@ static void *run_watcher(void *context)
 		uint64_t begin = clock_monotonic_ns();
 
 		r = watcher_pass_run(pass);
-		if (pass->folder_ended) /* which watches ended is known after a search */
+		/* which watches ended is known after a search */
+		if (pass->folder_ended || pass->repeats)
 			watcher_thread_wake(watcher);
 		note_times(&times, pass, begin);
 	}

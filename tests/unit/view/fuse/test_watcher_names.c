@@ -114,6 +114,55 @@ static void test_refused_difference_ends_the_report(void **state)
 	watcher_names_free(&b);
 }
 
+struct changes {
+	struct watched_difference list[16];
+	size_t count;
+};
+
+static int collect(void *context, const struct watched_difference *difference)
+{
+	struct changes *changes = context;
+
+	changes->list[changes->count++] = *difference;
+	return 0;
+}
+
+static void test_list_without_its_differences_has_them_again(void **state)
+{
+	const char *before = "a=1 b=1 c/=1 d=1 f=1 g h=2 k/=1",
+		   *now = "a=2 c d=1 e=1 f=3 h=2 i j/ k/=2";
+	struct emitted first = {.room = -1}, again = {.room = -1};
+	struct changes changes = {.count = 0};
+	struct watcher_names a, b, reverted;
+
+	(void)state;
+	build(&a, before);
+	build(&b, now);
+	build(&reverted, now);
+	assert_int_equal(watcher_names_differ(&a, &b, emit, &first), 0);
+	assert_int_equal(watcher_names_differ(&a, &b, collect, &changes), 0);
+	assert_int_equal(watcher_names_revert(&reverted, changes.list, changes.count), 0);
+	assert_int_equal(watcher_names_differ(&reverted, &b, emit, &again), 0);
+	assert_string_equal(again.text, first.text);
+	watcher_names_free(&a);
+	watcher_names_free(&b);
+	watcher_names_free(&reverted);
+}
+
+static void test_deleted_name_that_was_replaced_is_not_added(void **state)
+{
+	const struct listed_name name = {.text = "a"};
+	const struct watched_difference deleted = {.kind = WATCHER_EVENT_DELETED, .name = &name};
+	struct watcher_names list;
+
+	(void)state;
+	build(&list, "a/=2");
+	assert_int_equal(watcher_names_revert(&list, &deleted, 1), 0);
+	assert_int_equal(list.count, 1);
+	assert_true(list.names[0].directory);
+	watcher_names_free(&list);
+}
+
 static void test_added_name_is_found(void **state)
 {
 	struct watcher_names list;
@@ -135,6 +184,8 @@ int main(void)
 		cmocka_unit_test(test_name_that_became_a_directory_is_removed_and_added),
 		cmocka_unit_test(test_name_of_another_directory_is_removed_and_added),
 		cmocka_unit_test(test_refused_difference_ends_the_report),
+		cmocka_unit_test(test_list_without_its_differences_has_them_again),
+		cmocka_unit_test(test_deleted_name_that_was_replaced_is_not_added),
 		cmocka_unit_test(test_added_name_is_found),
 	};
 

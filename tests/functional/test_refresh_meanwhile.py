@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What changes while events of a view are being raised reaches watchers, too."""
+import contextlib
+import os
+
+import trees
+from processes import attached, children, is_held, until
+from test_refresh_order import settled
+from watchers import Recursive
+
+NEXT = "openat2:delay_enter=1000s:when=1"  # the mounter opens the folder of the next event
+
+
+@contextlib.contextmanager
+def known(view, source, *folders):
+    """A watcher whose watches the daemon has found."""
+    with Recursive(view, *folders) as watcher:
+        (source / "poke").mkdir()
+        assert until(lambda: view.status()["refreshed"] >= len(watcher.state()["watched"]))
+        assert settled(view, watcher)
+        yield watcher
+
+
+@contextlib.contextmanager
+def before_the_next_event(view, change):
+    """The block runs while the mounter process is held before it raises the event of a change."""
+    mounter = children(view.pid)[0]
+    with attached(mounter, "-e", "trace=openat2", "-e", f"inject={NEXT}"):
+        change()
+        assert until(lambda: is_held(mounter))
+        yield
+
+
+def test_name_that_goes_and_comes_back_after_a_new_folder_was_listed(twinfs, source):
+    """The daemon lists the folder before its event, and the watcher lists it after that."""
+    trees.write(source / "a", b"content")
+    with twinfs.mounted(source) as view, known(view, source, view.dups) as watcher:
+        def change():
+            for name in ("b", "c"):
+                trees.write(source / name, b"content")
+            view.sync()
+
+        with before_the_next_event(view, change):
+            (source / "c").unlink()
+            view.sync()
+        assert settled(view, watcher)
+        trees.write(source / "c", b"content")
+        assert settled(view, watcher)
+        assert len(watcher.state()["names"]) == 4
+
+
+def test_change_of_a_new_folder_before_any_program_has_seen_it(twinfs, source):
+    """The daemon listed the folder with the file, so an event must say that the file is gone."""
+    trees.write(source.parent / "older", b"content")
+    os.utime(source.parent / "older", (1, 1))
+    with (twinfs.mounted(source, options=("--wait", "--keep=oldest")) as view,
+          known(view, source, view.uniques) as watcher):
+        def change():
+            trees.write(source / "new/name", b"content")
+            view.sync()
+
+        with before_the_next_event(view, change):
+            (source.parent / "older").rename(source / "a")
+            view.sync()
+        assert until(lambda: [event[2] for event in watcher.events("DELETE")] == ["name"])
+        assert settled(view, watcher)
+
+
+def test_event_in_a_group_that_is_gone_for_a_moment_is_not_lost(twinfs, source):
+    for name in ("a", "b", "c"):
+        trees.write(source / name, b"content")
+    with twinfs.mounted(source) as view, known(view, source, view.dups) as watcher:
+        def change():
+            (source / "c").unlink()
+            view.sync()
+
+        with before_the_next_event(view, change):
+            trees.write(source / "b", b"another")
+            view.sync()
+            assert list(view.dups.iterdir()) == []
+        trees.write(source / "b", b"content")
+        assert settled(view, watcher)
+        assert len(watcher.state()["names"]) == 3
