@@ -3,12 +3,14 @@
 import contextlib
 import os
 
+import pytest
 import trees
 from processes import attached, children, is_held, until
-from test_refresh_order import settled
+from test_refresh import owner
+from test_refresh_order import settled, write
 from watchers import Recursive
 
-NEXT = "openat2:delay_enter=1000s:when=1"  # the mounter opens the folder of the next event
+assert owner  # a fixture
 
 
 @contextlib.contextmanager
@@ -22,10 +24,12 @@ def known(view, source, *folders):
 
 
 @contextlib.contextmanager
-def before_the_next_event(view, change):
-    """The block runs while the mounter process is held before it raises the event of a change."""
+def before_the_next_event(view, change, call="openat2"):
+    """The block runs while the mounter process is held before it raises the event of a change.
+    By default, it has not opened the folder of the event."""
     mounter = children(view.pid)[0]
-    with attached(mounter, "-e", "trace=openat2", "-e", f"inject={NEXT}"):
+    with attached(mounter, "-e", f"trace={call}", "-e",
+                  f"inject={call}:delay_enter=1000s:when=1"):
         change()
         assert until(lambda: is_held(mounter))
         yield
@@ -81,3 +85,12 @@ def test_event_in_a_group_that_is_gone_for_a_moment_is_not_lost(twinfs, source):
         trees.write(source / "b", b"content")
         assert settled(view, watcher)
         assert len(watcher.state()["names"]) == 3
+
+
+@pytest.mark.parametrize("owner", ["user"], indirect=True)  # that of root uses another mount
+def test_view_is_unmounted_while_an_event_is_raised(owner):
+    """The process of the view that raises events has a folder open then."""
+    with owner.mounted(owner.source) as view, known(view, owner.source, view.uniques):
+        with before_the_next_event(view, lambda: write(owner, "new", b"new"), "mknodat"):
+            unmounted = owner("unmount", view.path)
+        assert (unmounted.status, unmounted.errors) == (0, [])

@@ -124,15 +124,18 @@ def storm(rng, source, number):
         trees.write(source / f"folder {number} {position}/file", b"content %d" % rng.randrange(9))
 
 
+@pytest.mark.parametrize("part", ["dups", "uniques", "by-size", "folders"])
 @pytest.mark.parametrize("program", COMMANDS)
-def test_a_watching_program_knows_the_names_after_storms(twinfs, source, program):
-    rng = random.Random(program)
+def test_a_watching_program_knows_the_names_after_storms(twinfs, source, program, part):
+    rng = random.Random(f"{program} {part}")
     storm(rng, source, 0)
-    with twinfs.mounted(source) as view, watching(program, view.uniques) as names:
+    with twinfs.mounted(source) as view, watching(program, view.path / part) as names:
+        folders = 1 + sum(map(os.path.isdir, listing(view.path / part)))
+        assert until(lambda: view.status()["refreshed"] >= folders)
         for number in range(1, ROUNDS + 1):
             storm(rng, source, number)
             view.sync()
-            expected = listing(view.uniques)
+            expected = listing(view.path / part)
             if not until(lambda expected=expected: names.are(expected), 60):
                 assert names.known - {names.root} == expected
 
