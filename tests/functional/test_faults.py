@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Failing system calls: failures are named and counted, no wrong answer is given, nothing
-crashes, and the next run is right."""
+crashes, and the next run is right.
+
+The first calls of a scan fail with each error, and some of the later ones with one error each. With
+TWINFS_FAULT_POINTS=all each call fails with each error."""
 import collections
 import contextlib
 import errno
@@ -21,7 +24,9 @@ WRITING_THE_INDEX = ["pwrite64", "pwritev", "fdatasync", "ftruncate", "mkdirat",
 # The list lacks read, by which the daemon gets requests and events.
 OF_A_VIEW = [call for call in READING if call != "read"]
 SERIES = [(1, 3), (3, 11), (5, 40)]  # (first failing call of each thread, distance of the next)
-POINTS = 8  # failing calls of each kind and error
+ERRORS = ["EIO", "ENOMEM", "EMFILE"]
+EACH = os.environ.get("TWINFS_FAULT_POINTS") == "all"  # whether each call fails with each error
+POINTS = 8  # failing calls of each kind
 
 
 @pytest.fixture
@@ -62,25 +67,33 @@ def test_folder_that_cannot_be_listed_is_named_and_keeps_its_files(twinfs, tree,
     assert twinfs.groups(tree) == oracle.path_groups(tree)
 
 
-@pytest.mark.parametrize("name", ["EIO", "ENOMEM", "EMFILE"])
-def test_scan_with_any_failing_call_gives_no_wrong_answer(twinfs, tree, strace, tmp_path, name):
+def scan_faults(most):
+    """(call, its number, error) of the faults of a scan. The first call of each kind fails with
+    each error. At later calls the errors take turns."""
+    for call in READING + WRITING_THE_INDEX:
+        numbers = range(1, most[call] + 1, 1 if EACH else max(1, most[call] // POINTS))
+        for turn, number in enumerate(numbers):
+            for name in ERRORS if EACH or turn == 0 else [ERRORS[turn % len(ERRORS)]]:
+                yield call, number, name
+
+
+def test_scan_with_any_failing_call_gives_no_wrong_answer(twinfs, tree, strace, tmp_path):
     right = oracle.path_groups(tree)
     only = "trace=" + ",".join(READING + WRITING_THE_INDEX)
     _, trace = twinfs.traced("scan", tree, calls=only)
-    most = calls_of_one_thread(trace)
-    wrong, failed = [], 0
-    for call in READING + WRITING_THE_INDEX:
-        for number in range(1, most[call] + 1, max(1, most[call] // POINTS)):
-            at = twinfs.with_index(tmp_path / f"index-{call}-{number}")
-            result, _ = at.traced("list", "--format=json", tree, calls=only, flags=[
-                "-e", f"inject={call}:error={name}:when={number}"])
-            failed += result.status != 0
-            problem = wrong_about(result, right) or wrong_afterwards(at, tree, right)
-            if problem:
-                wrong.append(f"{call} {number} {name}: {problem}")
-            trees.remove(at.index)
+    wrong, failed = [], set()
+    for call, number, name in scan_faults(calls_of_one_thread(trace)):
+        at = twinfs.with_index(tmp_path / f"index {call} {number} {name}")
+        result, _ = at.traced("list", "--format=json", tree, calls=only, flags=[
+            "-e", f"inject={call}:error={name}:when={number}"])
+        if result.status != 0:
+            failed.add((call, number, name))
+        problem = wrong_about(result, right) or wrong_afterwards(at, tree, right)
+        if problem:
+            wrong.append(f"{call} {number} {name}: {problem}")
+        trees.remove(at.index)
     assert not wrong, "\n".join(wrong)
-    assert failed > 10
+    assert len(failed) > 10 and {name for _, _, name in failed} == set(ERRORS)
 
 
 def wrong_about(result, right):
@@ -106,7 +119,7 @@ def wrong_afterwards(twinfs, source, right):
     return None if result.groups == right else "the next run is wrong"
 
 
-@pytest.mark.parametrize("name", ["EIO", "ENOMEM", "EMFILE"])
+@pytest.mark.parametrize("name", ERRORS)
 def test_view_with_failing_calls_shows_nothing_wrong_and_recovers(twinfs, tree, strace, name):
     calls, failed, wrong = ",".join(OF_A_VIEW), [], []
 
