@@ -18,23 +18,33 @@ from program import held_meanwhile
 from test_live_watch import queue_length
 from test_operations import last_walk
 
-FOLDERS = 600  # several portions
-DEEP = "many/300/deep"  # polls pass it last, as its id is higher than those of all other folders
+FOLDERS = 600  # more than are watched
+PASSED = 200  # folders that a slow poll passes in several portions
+DEEP = "many/150/deep"  # polls pass it last, as its id is higher than those of all other folders
 
 
-@pytest.fixture
-def tree(source):
-    """A source that a poll passes in this order: first, the folders in many, the deep one."""
+def build(source, folders):
+    """Makes a source that a poll passes in this order: first, the folders in many, the deep one."""
     trees.fill(source, {b"first/1": b"one", b"first/same": b"same"})
-    trees.many(source / "many", 2 * FOLDERS, lambda number: b"%d" % number, folders=FOLDERS)
+    trees.many(source / "many", 2 * folders, lambda number: b"%d" % number, folders=folders)
     trees.fill(source / DEEP, {b"2": b"two", b"same": b"same"})
     return source
 
 
+@pytest.fixture
+def tree(source):
+    return build(source, FOLDERS)
+
+
+@pytest.fixture
+def short(source):
+    return build(source, PASSED)
+
+
 @pytest.fixture(params=["none", "poll"])
-def polled(request, twinfs, tree, strace):
+def polled(request, twinfs, short, strace):
     options = ["--wait", f"--watch={request.param}", "--interval=1h"]
-    with twinfs.mounted(tree, options=options) as view:
+    with twinfs.mounted(short, options=options) as view:
         yield view
 
 
@@ -109,40 +119,40 @@ def test_events_that_are_lost_in_a_poll_require_a_walk(inside, tree, strace, mou
 
 
 @pytest.mark.parametrize("what", ["1", "."], ids=["file", "folder"])
-def test_name_that_was_moved_to_a_folder_passed_later_is_always_shown(polled, tree, what):
-    old, new = tree / "first" / what, tree / DEEP / "moved"
+def test_name_that_was_moved_to_a_folder_passed_later_is_always_shown(polled, short, what):
+    old, new = short / "first" / what, short / DEEP / "moved"
     old.rename(new)
     paths = ("first/1", f"{DEEP}/moved" + ("" if what == "1" else "/1"))
     with polls(polled) as lasts:
         while lasts():
             assert shows(polled, *paths)
-    assert polled.differences(tree) == []
+    assert polled.differences(short) == []
 
 
 @pytest.mark.parametrize("what", ["2", "."], ids=["file", "folder"])
-def test_name_that_is_moved_to_a_folder_passed_before_is_found(polled, tree, what):
+def test_name_that_is_moved_to_a_folder_passed_before_is_found(polled, short, what):
     with polls(polled):
-        (tree / DEEP / what).rename(tree / "first/moved")
-    assert polled.differences(tree) == []
+        (short / DEEP / what).rename(short / "first/moved")
+    assert polled.differences(short) == []
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
-def test_folders_that_are_exchanged_are_shown_exactly(polled, tree, when):
+def test_folders_that_are_exchanged_are_shown_exactly(polled, short, when):
     if when == "before":
-        changes.exchange(tree / "first", tree / DEEP)
+        changes.exchange(short / "first", short / DEEP)
     with polls(polled):
         if when == "meanwhile":
-            changes.exchange(tree / "first", tree / DEEP)
-    assert polled.differences(tree) == []
+            changes.exchange(short / "first", short / DEEP)
+    assert polled.differences(short) == []
 
 
-def test_tree_that_is_removed_and_made_again_during_a_poll_is_shown(polled, tree):
-    kept = tree.parent / "kept"
-    (tree / "many/300").rename(kept)
+def test_tree_that_is_removed_and_made_again_during_a_poll_is_shown(polled, short):
+    kept = short.parent / "kept"
+    (short / "many/150").rename(kept)
     with polls(polled):
-        kept.rename(tree / "many/300")
-        trees.write(tree / DEEP / "new", b"new")
-    assert polled.differences(tree) == []
+        kept.rename(short / "many/150")
+        trees.write(short / DEEP / "new", b"new")
+    assert polled.differences(short) == []
 
 
 def test_folder_that_was_away_in_a_poll_is_watched_afterwards(inside, tree, strace, mount):
