@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -56,6 +57,9 @@ uint64_t inotify_raised(uint64_t max, uint64_t missing)
 /* Bits of the minor number in a device number of the kernel. */
 #define MINOR_BITS 20
 
+/* FILEID_INO64_GEN of the kernel (linux/exportfs.h), in hex. */
+#define FUSE_HANDLE_TYPE "81"
+
 /* What is gathered of the instances and watches of processes. */
 struct inotify_survey {
 	struct inotify_use use;
@@ -63,22 +67,44 @@ struct inotify_survey {
 	int error; /* -ENOMEM if a watched inode could not be added */
 };
 
-bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode)
+/* Returns the node of a file handle of FUSE, or 0. The handle consists of the upper and the lower
+ * half of the node's number and a generation, each in the order of bytes of this machine. */
+static uint64_t node_of_handle(const char *line)
+{
+	const char *handle = strstr(line, " fhandle-type:" FUSE_HANDLE_TYPE " f_handle:");
+	uint8_t bytes[2 * sizeof(uint32_t)];
+	uint32_t halves[2];
+
+	if (!handle)
+		return 0;
+	handle = strrchr(handle, ':') + 1;
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		if (sscanf(handle + 2 * i, "%2" SCNx8, &bytes[i]) != 1)
+			return 0;
+	}
+	memcpy(halves, bytes, sizeof(halves));
+	return (uint64_t)halves[0] << 32 | halves[1];
+}
+
+bool inotify_watch_parse(const char *line, dev_t device, struct inotify_watch *watch)
 {
 	uint64_t its_device;
 
-	if (sscanf(line, "inotify wd:%*x ino:%" SCNx64 " sdev:%" SCNx64, inode, &its_device) != 2)
+	if (sscanf(line, "inotify wd:%*x ino:%" SCNx64 " sdev:%" SCNx64, &watch->inode,
+		   &its_device) != 2)
 		return false;
+	watch->node = node_of_handle(line);
 	return its_device == ((uint64_t)major(device) << MINOR_BITS | minor(device));
 }
 
 static int add_watch(struct inotify_watched *watched, const char *line)
 {
-	uint64_t inode;
+	struct inotify_watch watch;
+	uint64_t number = 0;
 
-	if (!inotify_watch_parse(line, watched->device, &inode) || !watched->is_wanted(inode))
-		return 0;
-	return bytes_append(&watched->inodes, &inode, sizeof(inode));
+	if (inotify_watch_parse(line, watched->device, &watch))
+		number = watched->number_of(&watch);
+	return number ? bytes_append(&watched->numbers, &number, sizeof(number)) : 0;
 }
 
 /* Reads the lines "inotify wd:..." of one descriptor. */

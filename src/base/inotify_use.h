@@ -43,21 +43,30 @@ void inotify_use_of(uid_t user, struct inotify_use *use);
  * instances, with a reserve for other programs. */
 uint64_t inotify_raised(uint64_t max, uint64_t missing);
 
+/* A watch. */
+struct inotify_watch {
+	uint64_t inode; /* its number as of stat(2) */
+	/* of a FUSE file system, the number of the node (name_to_handle_at(2)); otherwise or if the
+	 * kernel does not show it, 0 */
+	uint64_t node;
+};
+
 /* Watched inodes of a device. An inode can be listed more than once. */
 struct inotify_watched {
 	dev_t device;
-	bool (*is_wanted)(uint64_t inode); /* other inodes are not added */
-	struct bytes inodes; /* of uint64_t */
+	/* Returns the number to add for a watch; 0: none. */
+	uint64_t (*number_of)(const struct inotify_watch *watch);
+	struct bytes numbers; /* of uint64_t */
 };
 
-/* Add the inodes of the device that one process watches, or that any process watches. process can
- * also be the id of a thread. Return 0, or -ENOMEM if some are missing.
+/* Add the numbers of the inodes of the device that one process watches, or that any process
+ * watches. process can also be the id of a thread. Return 0, or -ENOMEM if some are missing.
  */
 MUST_CHECK int inotify_watched_by(pid_t process, struct inotify_watched *watched);
 MUST_CHECK int inotify_watched_by_all(struct inotify_watched *watched);
 
-/* Parses the line of a watch. Sets *inode and returns true if the inode is on the device. Pure
+/* Parses the line of a watch. Sets *watch and returns true if the inode is on the device. Pure
  * code. */
-MUST_CHECK bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode);
+MUST_CHECK bool inotify_watch_parse(const char *line, dev_t device, struct inotify_watch *watch);
 
 #endif

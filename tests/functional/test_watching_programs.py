@@ -185,3 +185,24 @@ def test_fswatch_names_each_new_file(twinfs, source):
         finally:
             assert end_process(fswatch.pid, 15)
             reader.join()
+
+
+def test_entr_runs_a_command_after_each_change_of_a_file(twinfs, source):
+    """entr watches files only, and again after the end of a watch."""
+    need("entr")
+    names = [f"folder {number}/file" for number in range(FOLDERS)]
+    for number, name in enumerate(names):
+        trees.write(source / name, b"%d" % number)
+    with twinfs.mounted(source) as view:
+        with subprocess.Popen(["entr", "-np", "echo", "/_"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as entr:
+            entr.stdin.write("".join(f"{view.uniques / name}\n" for name in names))
+            entr.stdin.close()
+            try:
+                for round_ in range(3):
+                    assert until(lambda: view.status()["refreshed_files"] == FOLDERS)
+                    trees.write(source / names[round_], b"another %d" % round_)
+                    view.sync()
+                    assert entr.stdout.readline() == f"{view.uniques / names[round_]}\n"
+            finally:
+                assert end_process(entr.pid, 15)

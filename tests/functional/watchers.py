@@ -2,7 +2,7 @@
 """A recursive watcher as chokidar and watchdog have one, in its own process.
 
 It watches a folder and lists it, does the same for each folder whose creation is reported, and
-changes its names by events only. Each event is recorded.
+changes its names by events only. Each event is recorded. It can also watch files.
 """
 import contextlib
 import ctypes
@@ -25,15 +25,22 @@ class Model:
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.queue = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self.paths, self.names, self.events = {}, {}, []
-        for folder in folders:
-            self.add(folder)
+        for path in folders:
+            if os.path.isdir(path):
+                self.add(path)
+            else:
+                self.watch(path, NO_FOLLOW)
+
+    def watch(self, path, flags):
+        mask = sum(number for number in EVENTS if number < 0x4000) | flags
+        watch = self.libc.inotify_add_watch(self.queue, os.fsencode(path), mask)
+        if watch >= 0:
+            self.paths[watch] = path
+        return watch >= 0
 
     def add(self, path):
-        mask = sum(number for number in EVENTS if number < 0x4000) | ONLY_FOLDER | NO_FOLLOW
-        watch = self.libc.inotify_add_watch(self.queue, os.fsencode(path), mask)
-        if watch < 0:
+        if not self.watch(path, ONLY_FOLDER | NO_FOLLOW):
             return
-        self.paths[watch] = path
         self.names.setdefault(path, set())
         with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
             for entry in entries:

@@ -331,18 +331,29 @@ static char receive_order(struct mounter_order *order)
 	return length > 0 && mounter_order_is_valid(order, (size_t)length) ? order->kind : '\0';
 }
 
-/* Replies with the nodes of the inode numbers, in as many messages as needed. */
+/* Returns the node of a watch, or 0 if it can have no events. The inode number that programs see
+ * does not contain the version of a file. */
+static uint64_t watched_node(const struct inotify_watch *watch)
+{
+	uint64_t node = node_from_seen_inode(watch->inode);
+
+	if (node_is_folder(node))
+		return node;
+	return node_kind(node) == NODE_FILE && node_inode(watch->node) == node ? watch->node : 0;
+}
+
+/* Replies with the nodes, in as many messages as needed. */
 static void send_watched(const struct bytes *found)
 {
 	static struct watched_part part;
-	const uint64_t *inodes = (const void *)found->data;
-	size_t count = found->length / sizeof(*inodes), sent = 0, length;
+	const uint64_t *nodes = (const void *)found->data;
+	size_t count = found->length / sizeof(*nodes), sent = 0, length;
 
 	do {
 		length = count - sent < PART_NODES ? count - sent : PART_NODES;
 		part.left = count - sent - length;
 		for (size_t i = 0; i < length; i++)
-			part.nodes[i] = node_from_seen_inode(inodes[sent + i]);
+			part.nodes[i] = nodes[sent + i];
 		if (send(SOCKET_FD, &part, PART_BYTES(length), MSG_NOSIGNAL) < 0)
 			return;
 		sent += length;
@@ -353,7 +364,7 @@ static void send_watched(const struct bytes *found)
 static void serve_watched(const struct mounter_watchers *watchers,
 			  struct watcher_processes *watcher_processes, dev_t device)
 {
-	struct inotify_watched watched = {.device = device, .is_wanted = node_is_seen_folder};
+	struct inotify_watched watched = {.device = device, .number_of = watched_node};
 	int r;
 
 	for (size_t i = 0; i < watchers->count; i++)
@@ -363,9 +374,9 @@ static void serve_watched(const struct mounter_watchers *watchers,
 	else
 		r = watcher_processes_find(watcher_processes, &watched);
 	if (r < 0)
-		log_debug("cannot find all watched folders of the view: %s", error_text(r));
-	send_watched(&watched.inodes);
-	bytes_free(&watched.inodes);
+		log_debug("cannot find all watches of the view: %s", error_text(r));
+	send_watched(&watched.numbers);
+	bytes_free(&watched.numbers);
 }
 
 static void serve_event(const struct mounter_order *order, struct watcher_event_route *route,

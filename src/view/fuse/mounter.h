@@ -9,7 +9,7 @@
  *	mounter_start() ---- fork ---->	waits
  *	mounter_mount() ---- order --->	mounts by libfuse: as root, or by fusermount3
  *			<- descriptor -	closes its own copy
- *	mounter_find_watched() ------->	finds watched folders of the view in /proc
+ *	mounter_find_watched() ------->	finds watched nodes of the view in /proc
  *			<--- nodes ----
  *	mounter_raise_event() -------->	raises an inotify event (view/fuse/watcher_event.h)
  *			<--- result ---
@@ -59,10 +59,10 @@ enum session_access mounter_access(const struct mounter *mounter);
  * mounter_unmount. The first two wait for the process, which can wait for replies of the view. When
  * *stopping becomes true, they return -ECANCELED, and none of the three may be called any more. */
 
-/* Appends the nodes (uint64_t, node_inode()) of the folders of the view that have inotify watches.
- * Duplicates are possible. Searches all processes, or those of the given threads and of earlier
- * calls (mounter.c). If the process has no memory for all of them, some are missing. Returns 0 or
- * -errno. */
+/* Appends the nodes (uint64_t) of the view that have inotify watches: folders, without their depth,
+ * and versions of files. Duplicates are possible. Searches all processes, or those of the given
+ * threads and of earlier calls (mounter.c). If the process has no memory for all of them, some are
+ * missing. Returns 0 or -errno. */
 #define MOUNTER_THREADS_MAX 16
 struct mounter_watchers {
 	/* whether to search all processes; no bool, as the received byte can have any value */

@@ -116,7 +116,9 @@ static void invalidate_inode(void *context, uint64_t node)
 	if (session->notifier.stopping)
 		return;
 	(void)fuse_lowlevel_notify_inval_inode(session->fuse, node, offset, 0);
-	if (node_kind(node) != NODE_FILE)
+	if (node_kind(node) == NODE_FILE)
+		watcher_thread_note_file(&session->watcher, node);
+	else
 		watcher_thread_note_folder(&session->watcher, node);
 }
 

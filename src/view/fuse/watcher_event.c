@@ -262,6 +262,7 @@ bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, cons
 			fill_name(replies, entry);
 	} else if (is_gone(now, folder, name)) {
 		entry->ino = now->folder;
+		entry->generation = now->gone_generation;
 		fill_gone(now, &entry->attr);
 	} else {
 		known = false;

@@ -100,6 +100,7 @@ struct watcher_reply {
 	const char *gone_name;
 	mode_t gone_mode;
 	off_t gone_size;
+	uint32_t gone_generation; /* of the inode */
 };
 
 struct watcher_replies {

@@ -328,6 +328,87 @@ static void raise_changes(struct watcher_pass *pass)
 		i += repeat_failed(&pass->changes[i], failed - i);
 }
 
+/* ---- events of watched files --------------------------------------------------------- */
+
+/* Size of a file that was gone before its watch was found. The kernel keeps all its pages. */
+#define SIZE_UNKNOWN INT64_MAX
+
+/* Raises an event of the file itself, by its first name. */
+static void raise_changed_file(struct watcher_pass *pass, const struct watched_file *file)
+{
+	CLEANUP(file_place_free) struct file_place place = {.folder = 0};
+	int r = view_find_file(pass->session->view, file->node, &place);
+	struct watcher_event event = {
+		.kind = WATCHER_EVENT_CHANGED,
+		.folder = place.folder,
+		.path = r == 0 ? bytes_text(&place.path) : NULL,
+		.name = r == 0 ? bytes_text(&place.name) : NULL,
+	};
+
+	if (event.path && event.name)
+		(void)raise_event(pass, &event);
+}
+
+/* Ends the watches on a file that is gone. */
+static void raise_ended_file(struct watcher_pass *pass, struct watched_file *file)
+{
+	const struct watcher_event event = {
+		.kind = WATCHER_EVENT_ENDED,
+		.folder = file->node,
+		.path = GONE_NAME,
+		.name = "",
+	};
+	const struct watcher_reply reply = {
+		.folder = file->node,
+		.parent = VIEW_ROOT,
+		.gone_name = GONE_NAME,
+		.gone_mode = file->known ? file->mode : S_IFREG,
+		.gone_size = file->known ? file->size : SIZE_UNKNOWN,
+		.gone_generation = file->generation,
+	};
+
+	file->ended = true;
+	pass->folder_ended = true;
+	watcher_reply_begin(&pass->session->replies, reply);
+	(void)raise_event(pass, &event);
+	watcher_reply_end(&pass->session->replies);
+	invalidate_name(pass, VIEW_ROOT, GONE_NAME);
+}
+
+/* Learns the attributes of a file, and raises the event of a change. */
+static void pass_file(struct watcher_pass *pass, struct watched_file *file)
+{
+	const struct view_call call = {.view = pass->session->view};
+	struct stat attributes;
+	int r = view_getattr(&call, file->node, &attributes);
+
+	if (r == -ENOENT || r == -ESTALE || (r == 0 && attributes.st_nlink == 0)) {
+		if (!file->ended)
+			raise_ended_file(pass, file);
+	} else if (r == 0) {
+		file->size = attributes.st_size;
+		file->mode = attributes.st_mode;
+		file->generation = node_generation((uint32_t)attributes.st_dev);
+		file->known = true;
+		file->ended = false;
+		if (file->due)
+			raise_changed_file(pass, file);
+	}
+	file->due = false;
+}
+
+/* After the events of folders, which can be those of files as well. */
+static void pass_files(struct watcher_pass *pass)
+{
+	struct watched_files *files = &pass->watcher->files;
+
+	for (size_t i = 0; i < files->count && pass->failure == 0; i++) {
+		if (files->list[i].due || (!files->list[i].known && !files->list[i].ended))
+			pass_file(pass, &files->list[i]);
+	}
+	pass->session->view->watched_files = watched_files_count(files);
+}
+
 /* ---- changes ------------------------------------------------------------------------- */
 
 static int add_change(struct watcher_pass *pass, struct change change)
@@ -387,6 +468,15 @@ static bool is_name_held(struct watcher_pass *pass, const struct watched_differe
 	return folder && is_held(pass, folder);
 }
 
+/* The event of a name is also one of the file itself. */
+static void note_reported(struct watcher_pass *pass, uint64_t node)
+{
+	struct watched_file *file = watched_files_find(&pass->watcher->files, node);
+
+	if (file)
+		file->due = file->known = false;
+}
+
 static int add_difference(void *context, const struct watched_difference *found)
 {
 	struct watcher_pass *pass = context;
@@ -394,6 +484,8 @@ static int add_difference(void *context, const struct watched_difference *found)
 	struct change change = {.kind = found->kind, .phase = PHASE_ADDED, .name = *name};
 	int r = 0;
 
+	if (found->kind == WATCHER_EVENT_CHANGED)
+		note_reported(pass, name->node);
 	change.name.node = 0;
 	change.name.directory |= pass->folder->node == FIXED_DUPS; /* also if it is unknown */
 	if (found->kind == WATCHER_EVENT_CREATED && found->replaced)
@@ -831,6 +923,8 @@ static int find_watched(struct watcher_pass *pass)
 	if (r < 0)
 		return r == -ENOMEM ? 0 : r;
 	pthread_mutex_lock(&watcher->lock);
+	if (watched_files_update(&watcher->files, inodes, &count, pass->watchers.all_processes) < 0)
+		log_debug("programs that watch files of the view get no events: no memory");
 	if (pass->watchers.all_processes)
 		remove_unwatched(watcher, inodes, count);
 	for (size_t i = 0; i < count; i++)
@@ -962,6 +1056,15 @@ static void pass_created_folders(struct watcher_pass *pass)
 	pass->created.length = 0;
 }
 
+static void take_files(struct watcher_pass *pass)
+{
+	struct watcher_thread *watcher = pass->watcher;
+
+	pthread_mutex_lock(&watcher->lock);
+	watched_files_take(&watcher->files);
+	pthread_mutex_unlock(&watcher->lock);
+}
+
 /* Runs a pass. Returns 0, -ECANCELED if the thread must stop, or another -errno if no events can be
  * raised any more. */
 static int watcher_pass_run(struct watcher_pass *pass)
@@ -979,6 +1082,7 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	pass->failure = pass->finds_watched ? find_watched(pass) : 0;
 	pass->found_ns = clock_monotonic_ns();
 	take_recent(pass);
+	take_files(pass);
 	pass->names = count_names(watcher);
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
@@ -991,9 +1095,10 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	pass_removed_folders(pass);
 	pass_created_folders(pass);
 	raise_changes(pass);
+	pass_files(pass);
 	begin_expectations(pass);
 	note_again(pass);
-	if (watcher->watched && pass->failure != -ECANCELED)
+	if ((watcher->watched || watcher->files.count > 0) && pass->failure != -ECANCELED)
 		mounter_close_route(pass->session->settings.mounter);
 	return pass->failure;
 }
@@ -1043,6 +1148,7 @@ void watcher_thread_init(struct watcher_thread *watcher)
 void watcher_thread_deinit(struct watcher_thread *watcher)
 {
 	watcher_pass_clear(watcher);
+	watched_files_free(&watcher->files);
 	free_recent(&watcher->recent);
 	pthread_mutex_destroy(&watcher->lock);
 	pthread_cond_destroy(&watcher->changed);
@@ -1073,6 +1179,15 @@ void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, c
 	pthread_mutex_unlock(&watcher->lock);
 }
 
+void watcher_thread_note_file(struct watcher_thread *watcher, uint64_t node)
+{
+	if (!watcher->process)
+		return;
+	pthread_mutex_lock(&watcher->lock);
+	watched_files_note(&watcher->files, node_inode(node));
+	pthread_mutex_unlock(&watcher->lock);
+}
+
 void watcher_thread_note_all(struct watcher_thread *watcher)
 {
 	struct watched_folder *folder, *next;
@@ -1091,7 +1206,7 @@ void watcher_thread_wake(struct watcher_thread *watcher)
 		return;
 	pthread_mutex_lock(&watcher->lock);
 	watcher->search_needed = true;
-	watcher->pass_needed = watcher->watched;
+	watcher->pass_needed = watcher->watched || watcher->files.count > 0;
 	pthread_cond_broadcast(&watcher->changed);
 	pthread_mutex_unlock(&watcher->lock);
 }

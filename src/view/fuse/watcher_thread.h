@@ -3,7 +3,7 @@
 #define VIEW_FUSE_WATCHER_THREAD_H
 
 /* The thread that raises inotify events for programs that watch folders of the view, as file
- * managers do.
+ * managers do, or single files (view/fuse/watched_files.h).
  *
  *	requests, notifier --possible changes--> watcher thread --lists--> view
  *	                                          | ^
@@ -38,6 +38,7 @@
 #include "base/memory.h"
 #include "view/fuse/fuse.h"
 #include "view/fuse/mounter.h"
+#include "view/fuse/watched_files.h"
 
 struct session;
 
@@ -63,6 +64,7 @@ struct watcher_thread {
 	bool search_needed; /* something changed since all processes were searched */
 	bool pass_needed; /* something changed since the watched folders were updated */
 	struct watched_folder *watched; /* uthash, by node; modified by the thread only */
+	struct watched_files files; /* modified by the thread only, but for notes */
 	struct recent_names recent; /* by number */
 	uint64_t recent_number; /* number of the last recent name */
 	struct mounter_watchers requesters; /* threads with requests since the last search */
@@ -93,11 +95,13 @@ void watcher_thread_join(struct watcher_thread *watcher);
 /* ---- for the notifier ---------------------------------------------------------------- */
 
 /* Record changes. note_name: a name in a folder was created or removed, or refers to another node.
- * note_folder: a folder or something in it changed. note_all: any folder can have changed. A call
- * of watcher_thread_wake must follow at the end of an invalidation. */
+ * note_folder: a folder or something in it changed. note_file: a file changed or is gone. note_all:
+ * any folder can have changed. A call of watcher_thread_wake must follow at the end of an
+ * invalidation. */
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name,
 			      bool directory);
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder);
+void watcher_thread_note_file(struct watcher_thread *watcher, uint64_t node);
 void watcher_thread_note_all(struct watcher_thread *watcher);
 void watcher_thread_wake(struct watcher_thread *watcher);
 

@@ -231,6 +231,8 @@ static int set_watch(json_t *status, const struct view *view)
 	int r = json_set_number(status, "refreshed", view->watched_folders);
 
 	if (r == 0)
+		r = json_set_number(status, "refreshed_files", view->watched_files);
+	if (r == 0)
 		r = json_set_text(status, "watch", view->watch);
 	if (r == 0)
 		r = json_set_number(status, "overflows",

@@ -649,6 +649,8 @@ static int invalidate_file(struct pass *pass, const void *change)
 	bool other_node;
 	int r = catalog_get_file(pass->query.reader, delta->file, &file);
 
+	if (r == -ENOENT && cached) /* for programs that watch the file */
+		return list_add(&pass->nodes, node_make(NODE_FILE, delta->file));
 	if (r < 0)
 		return ignore_missing(r);
 	if ((delta->what & ~(uint32_t)DELTA_FILE_FEWER) == DELTA_FILE_NAMES)
@@ -721,6 +723,9 @@ static int invalidate_group(struct pass *pass, const void *change)
 
 	if (in_dups && group_is_visible(&delta->before) != group_is_visible(&delta->now))
 		r = invalidate_folder(pass, group);
+	/* the kept copy, which stays unless it changed itself, loses its name in the folder */
+	if (r == 0 && group_is_visible(&delta->before) && !group_is_visible(&delta->now))
+		r = list_add(&pass->nodes, node_make(NODE_FILE, delta->before.kept));
 	if (r == 0 && (in_dups || is_cached(pass, node)))
 		r = add_node(pass, node, FIXED_DUPS);
 	return r;

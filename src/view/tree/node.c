@@ -92,11 +92,6 @@ bool node_is_folder(uint64_t node)
 	return false;
 }
 
-bool node_is_seen_folder(uint64_t inode)
-{
-	return node_is_folder(node_from_seen_inode(inode));
-}
-
 /* ---- listing cookie ----------------------------------------------------------------- */
 
 #define HALF_BITS 31

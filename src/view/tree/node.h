@@ -121,9 +121,6 @@ static inline uint64_t node_kind(uint64_t node)
 /* Is the node a folder of the view? */
 bool node_is_folder(uint64_t node);
 
-/* Is this the number that programs see of a folder? */
-bool node_is_seen_folder(uint64_t inode);
-
 /* Is the node a directory of a source, in uniques/, redundant/ or folders/? */
 static inline bool node_is_source_dir(uint64_t node)
 {

@@ -119,6 +119,10 @@ MUST_CHECK int equals_get(const struct view_query *query, uint64_t id, struct fo
  * group with a rank, or another -errno. */
 MUST_CHECK int equals_append_path(const struct view_query *query, uint64_t dir, struct bytes *path);
 
+/* For view_find_file(). */
+MUST_CHECK int tree_find_file(const struct view_query *query, uint64_t node,
+			      struct file_place *place);
+
 /* Gets the record of the file of a node. Returns 0, -ESTALE if the index has another content of the
  * file, or another -errno. */
 MUST_CHECK int file_get_version(const struct view_query *query, uint64_t node,

@@ -340,6 +340,26 @@ static int tree_path(const struct view_query *query, uint64_t node, struct bytes
 	return r < 0 ? r : bytes_append(path, relative.data, relative.length);
 }
 
+int tree_find_file(const struct view_query *query, uint64_t node, struct file_place *place)
+{
+	struct file_record file;
+	struct entry_record entry;
+	bool redundant = false;
+	int r = file_get_version(query, node, &file);
+
+	if (r == 0 && file.names == 0)
+		r = -ESTALE;
+	if (r < 0)
+		return r;
+	r = catalog_entry_at(query->reader, file.dir, file.cookie, &entry);
+	if (r == 0 && S_ISREG(file.attributes.mode))
+		r = visible_is_redundant(query, &entry, &redundant);
+	if (r == 0)
+		r = bytes_append(&place->name, entry.name.bytes, entry.name.length);
+	place->folder = node_make(redundant ? NODE_REDUNDANT : NODE_DIR, file.dir);
+	return r < 0 ? expect_record(r) : tree_path(query, place->folder, &place->path);
+}
+
 /* ---- paths in the source ------------------------------------------------------------ */
 
 static int file_path(const struct view_query *query, uint64_t id, struct bytes *path,

@@ -211,6 +211,22 @@ int view_path(struct view *view, uint64_t node, struct bytes *path)
 	return query_error(view, r);
 }
 
+void file_place_free(struct file_place *place)
+{
+	bytes_free(&place->path);
+	bytes_free(&place->name);
+}
+
+int view_find_file(struct view *view, uint64_t node, struct file_place *place)
+{
+	CLEANUP_QUERY struct view_query query = {0};
+	int r = query_begin(&query, view);
+
+	if (r == 0)
+		r = tree_find_file(&query, node, place);
+	return query_error(view, r);
+}
+
 /* Execution of a regular file without any execute bit is refused, even for root. */
 int view_access(const struct view_call *call, uint64_t node, int access)
 {

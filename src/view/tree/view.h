@@ -175,6 +175,7 @@ struct view {
 	_Atomic(const char *const *) advice; /* NULL-terminated list of hints for more speed */
 	/* folders of the view that are watched by programs that get synthetic events */
 	_Atomic uint64_t watched_folders;
+	_Atomic uint64_t watched_files; /* files that are watched themselves */
 
 	/* Only for src/view: */
 
@@ -241,6 +242,18 @@ MUST_CHECK int view_access(const struct view_call *call, uint64_t node, int acce
 /* Appends the path of a folder in the view, without a leading slash: "" for the root. Returns 0,
  * -ESTALE if the node does not exist or is not a folder, or -errno. */
 MUST_CHECK int view_path(struct view *view, uint64_t node, struct bytes *path);
+
+/* A name of a file of a source in uniques/ or redundant/. */
+struct file_place {
+	uint64_t folder; /* node */
+	struct bytes path; /* of the folder, as of view_path */
+	struct bytes name;
+};
+void file_place_free(struct file_place *place);
+
+/* Finds the first name of a file of a source. The place must be all zero. Returns 0, -ESTALE if the
+ * node does not exist or has no name, or another -errno. */
+MUST_CHECK int view_find_file(struct view *view, uint64_t node, struct file_place *place);
 
 /* ---- listings ----------------------------------------------------------------------- */
 
