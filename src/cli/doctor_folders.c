@@ -619,6 +619,26 @@ static void add_counts(struct doctor *doctor, const json_t *status)
 	}
 }
 
+static void add_unserved(struct doctor *doctor, const json_t *status)
+{
+	json_int_t folders = json_integer_value(json_object_get(status, "unrefreshed"));
+	const json_t *first = json_array_get(json_object_get(status, "unrefreshed_folders"), 0);
+	const char *path = json_string_value(json_object_get(first, "path"));
+
+	if (json_object_get(status, "refresh_problem"))
+		findings_add(&doctor->findings, VERDICT_NOTE, "events",
+			     "programs that watch the view get no events of changes: %s",
+			     text_of(status, "refresh_problem"));
+	else if (folders > 0)
+		findings_add(&doctor->findings, VERDICT_NOTE, "events",
+			     "%" JSON_INTEGER_FORMAT " folders of the view are watched by programs "
+			     "that do not get all events, such as %s",
+			     folders, quote_path(path ? path : ""));
+	else
+		return;
+	findings_remedy(&doctor->findings, "%s", text_of(status, "refresh_remedy"));
+}
+
 static void examine_view(struct doctor *doctor, const char *view)
 {
 	json_auto_t *status = NULL;
@@ -645,6 +665,7 @@ static void examine_view(struct doctor *doctor, const char *view)
 			     text_of(status, "watch"));
 	}
 	add_counts(doctor, status);
+	add_unserved(doctor, status);
 	add_advice(doctor, json_object_get(status, "advice"));
 }
 

@@ -72,7 +72,8 @@ def test_page_has_every_member_of_the_status(twinfs, tree):
         twinfs.ok("dedupe", "--partial", "--dry-run", view.path)
         found = keys(view.status())
     rare = {"missing", "silent_since", "moved", "no_ctime", "problem", "percent",
-            "seconds_left", "unwatched", "remedy"}
+            "seconds_left", "unwatched", "remedy", "unrefreshed", "unrefreshed_folders",
+            "reason", "refresh_problem", "refresh_remedy"}
     assert manual.marked(own_file("status.json"), "Va") - rare == found
 
 

@@ -70,3 +70,41 @@ def test_folder_that_goes_before_its_watch_is_known_is_reported_as_a_folder(twin
             for event, name in [("DELETE", "removed"), ("DELETE", "moved"), ("CREATE", "new")]:
                 assert watcher.gets(view.uniques, f"{event},ISDIR", name), watcher.events
             assert len(names_of(watcher)) == 3
+
+
+def test_view_without_its_mounter_says_that_watchers_get_no_events(twinfs, source):
+    with twinfs.mounted_in_foreground(source) as (daemon, view):
+        with Watcher(view, source, view.uniques):
+            os.kill(children(daemon.pid)[0], signal.SIGKILL)
+            trees.write(source / "new", b"new")
+            view.sync()
+            assert until(lambda: "refresh_problem" in view.status())
+            assert "mount it again" in view.status()["refresh_remedy"]
+            assert view.status()["refreshed"] == 0
+            assert b'twinfs_refresh_failed{view="%s"} 1' % os.fsencode(
+                view.path) in view.read("metrics")
+            assert b"get no events" in twinfs("doctor", view.path).out
+    assert daemon.output[1].decode().count("get no inotify events") == 1
+
+
+CHANGES = 131_072  # names that are remembered until a search for watches
+
+
+def test_names_that_were_forgotten_before_a_watch_was_found_are_said(twinfs, source):
+    """The mounter is stopped meanwhile, so that it finds no watch."""
+    (source / "folder").mkdir()
+    with twinfs.mounted_in_foreground(source) as (daemon, view):
+        os.listdir(view.uniques / "folder")  # only changes of cached folders are remembered
+        with (stopped(children(daemon.pid)[0]),
+              Watcher(view, source, view.uniques / "folder", known=False)):
+            for number in range(CHANGES + 1):
+                os.symlink("x", source / f"folder/{number}")
+            view.sync()
+            os.kill(children(daemon.pid)[0], signal.SIGCONT)
+            expected = [{"path": "uniques/folder", "reason": "changes"}]
+            assert until(lambda: view.status().get("unrefreshed_folders") == expected)
+            assert "list" in view.status()["refresh_remedy"]
+            trees.write(source / "folder/new", b"new")
+            view.sync()
+    said = daemon.output[1].decode()
+    assert said.count("cannot report all changes") == said.count("'uniques/folder'") == 1

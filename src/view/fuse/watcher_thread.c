@@ -47,6 +47,8 @@ struct watched_folder {
 	uint64_t grace_until_ns;
 	uint64_t last_recent;
 	struct watcher_names reported; /* until then */
+	enum unserved_reason unserved; /* why it does not get all events */
+	bool said; /* the reason was logged */
 	struct bytes path; /* last known path in the view */
 	uint64_t parent; /* node of the last known parent folder */
 	UT_hash_handle hh;
@@ -80,6 +82,9 @@ struct watcher_pass {
 	 * watcher thread, or in this one after a search of all processes. */
 	struct recent_names recent;
 	bool recent_sorted; /* by folder and number */
+	bool recent_lost; /* some recent names are missing */
+	size_t said; /* number of folders whose reason was logged */
+	int search_failure; /* -ENOMEM if some watches were not found, or 0 */
 	uint64_t last_recent; /* number of the last one */
 
 	/* set by the pass */
@@ -619,15 +624,17 @@ static int list_folder(const struct watcher_pass *pass, struct watched_listing *
 	return bytes_append(&folder->path, path.data, path.length);
 }
 
-/* Without memory for it, the name is not reported to new watchers. */
-static void add_recent(struct recent_names *recent, struct recent_name added)
+/* Returns false if there is no place or no memory for it. The name is then not reported to new
+ * watchers. */
+static bool add_recent(struct recent_names *recent, struct recent_name added)
 {
 	if (recent->count >= RECENT_NAMES_MAX ||
 	    array_reserve(&recent->list, &recent->capacity, recent->count + 1, sizeof(added)) < 0)
-		return;
+		return false;
 	added.text = arena_copy(&recent->memory, added.text, strlen(added.text));
 	if (added.text)
 		recent->list[recent->count++] = added;
+	return added.text;
 }
 
 static void free_recent(struct recent_names *recent)
@@ -649,9 +656,11 @@ static void requeue_recent(struct watcher_pass *pass)
 	for (size_t i = 0; i < pass->recent.count; i++) {
 		const struct recent_name *recent = &pass->recent.list[i];
 
-		if (recent->number > pass->noted_before)
-			add_recent(&watcher->recent, *recent);
+		if (recent->number > pass->noted_before && !add_recent(&watcher->recent, *recent))
+			watcher->recent_lost = recent->number;
 	}
+	if (watcher->recent_lost <= pass->noted_before)
+		watcher->recent_lost = 0;
 }
 
 static void take_recent(struct watcher_pass *pass)
@@ -669,6 +678,7 @@ static void take_recent(struct watcher_pass *pass)
 	}
 	pass->recent_sorted = false;
 	pass->last_recent = watcher->recent_number;
+	pass->recent_lost = watcher->recent_lost > 0 || pass->recent.count < count;
 	if (pass->watchers.all_processes)
 		requeue_recent(pass);
 	pthread_mutex_unlock(&watcher->lock);
@@ -814,6 +824,48 @@ static void compare_folder(struct watcher_pass *pass, struct watcher_names *now,
 	folder->names = *now;
 }
 
+/* Maximum number of folders whose reason is logged. */
+#define SAID_MAX 16
+
+/* Records that the folder does not get all events, and logs this once for each folder. */
+static void note_unserved(struct watcher_pass *pass, enum unserved_reason reason)
+{
+	struct watched_folder *folder = pass->folder;
+	bool said = folder->said || folder->expected_until_ns;
+
+	folder->unserved = reason;
+	if (folder->path.length == 0 &&
+	    view_path(pass->session->view, folder->node, &folder->path) < 0)
+		folder->path.length = 0;
+	if (said || pass->said > SAID_MAX)
+		return;
+	folder->said = true;
+	if (pass->said++ < SAID_MAX)
+		log_warning("cannot report all changes of the folder %s to programs that watch it "
+			    "in the view: %s; %s",
+			    quote_path(path_of(folder)), unserved_cause(reason),
+			    unserved_remedy(reason));
+	else
+		log_warning("cannot report all changes of more folders of the view; see "
+			    ".twinfs/status.json");
+}
+
+/* Publishes which folders do not get all events. */
+static void publish_unserved(struct watcher_pass *pass)
+{
+	struct unserved unserved = {.failure = pass->search_failure};
+	struct watched_folder *folder, *next;
+
+	HASH_ITER(hh, pass->watcher->watched, folder, next)
+	{
+		const char *path = path_of(folder);
+
+		if (folder->unserved && !folder->expected_until_ns)
+			unserved_add(&unserved, folder->unserved, *path ? path : ".");
+	}
+	view_set_unserved(pass->session->view, &unserved);
+}
+
 static void update_folder(struct watcher_pass *pass)
 {
 	struct watched_folder *folder = pass->folder;
@@ -832,6 +884,10 @@ static void update_folder(struct watcher_pass *pass)
 	}
 	folder->missing = pass->missing;
 	folder->gone_ns = 0;
+	if (folder->unserved != UNSERVED_CHANGES)
+		folder->unserved = UNSERVED_NONE;
+	if (r == 0 && !folder->listed && pass->recent_lost)
+		note_unserved(pass, UNSERVED_CHANGES);
 	if (r == 0 || pass->missing) {
 		pass->in_grace =
 			!folder->listed ? !pass->missing : folder->grace_until_ns > begun_ns;
@@ -841,6 +897,10 @@ static void update_folder(struct watcher_pass *pass)
 	if (r == -EOVERFLOW) {
 		watcher_names_free(&folder->names);
 		folder->listed = false;
+		note_unserved(pass, UNSERVED_NAMES);
+	} else if (r == -ENOMEM) {
+		atomic_store(&folder->changed, true);
+		note_unserved(pass, UNSERVED_MEMORY);
 	}
 }
 
@@ -909,6 +969,15 @@ static size_t count_watched(const struct watcher_thread *watcher)
 	return count;
 }
 
+/* Records whether a search found all watches. */
+static void note_search(struct watcher_pass *pass, int result)
+{
+	if (result == -ENOMEM && !pass->search_failure)
+		log_warning("cannot find all programs that watch the view: %s; %s",
+			    error_text(result), unserved_remedy(UNSERVED_MEMORY));
+	pass->search_failure = result == -ENOMEM ? result : 0;
+}
+
 /* Updates the table of watched folders. Without memory for that, it stays as it is. Returns 0 or
  * -errno. */
 static int find_watched(struct watcher_pass *pass)
@@ -920,11 +989,12 @@ static int find_watched(struct watcher_pass *pass)
 	uint64_t *inodes = (void *)found.data;
 	size_t count = numbers_sort_once(inodes, found.length / sizeof(*inodes));
 
+	note_search(pass, r);
 	if (r < 0)
 		return r == -ENOMEM ? 0 : r;
 	pthread_mutex_lock(&watcher->lock);
 	if (watched_files_update(&watcher->files, inodes, &count, pass->watchers.all_processes) < 0)
-		log_debug("programs that watch files of the view get no events: no memory");
+		note_search(pass, -ENOMEM);
 	if (pass->watchers.all_processes)
 		remove_unwatched(watcher, inodes, count);
 	for (size_t i = 0; i < count; i++)
@@ -1096,6 +1166,7 @@ static int watcher_pass_run(struct watcher_pass *pass)
 	pass_created_folders(pass);
 	raise_changes(pass);
 	pass_files(pass);
+	publish_unserved(pass);
 	begin_expectations(pass);
 	note_again(pass);
 	if ((watcher->watched || watcher->files.count > 0) && pass->failure != -ECANCELED)
@@ -1172,10 +1243,11 @@ void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, c
 		return;
 	pthread_mutex_lock(&watcher->lock);
 	note_folder(watcher, folder);
-	add_recent(&watcher->recent, (struct recent_name){.folder = folder,
-							  .text = name,
-							  .directory = directory,
-							  .number = ++watcher->recent_number});
+	if (!add_recent(&watcher->recent, (struct recent_name){.folder = folder,
+							       .text = name,
+							       .directory = directory,
+							       .number = ++watcher->recent_number}))
+		watcher->recent_lost = watcher->recent_number;
 	pthread_mutex_unlock(&watcher->lock);
 }
 
@@ -1337,6 +1409,15 @@ static void note_times(struct times *times, const struct watcher_pass *pass, uin
 		times->again_until_ns = now + SEARCH_AGAIN_FOR_NS;
 }
 
+static void publish_failure(struct session *session, int failure)
+{
+	struct unserved unserved = {.failure = failure};
+
+	session->view->watched_folders = 0;
+	session->view->watched_files = 0;
+	view_set_unserved(session->view, &unserved);
+}
+
 static void *run_watcher(void *context)
 {
 	struct session *session = context;
@@ -1358,9 +1439,12 @@ static void *run_watcher(void *context)
 			watcher_thread_wake(watcher);
 		note_times(&times, pass, begin);
 	}
-	if (r < 0 && r != -ECANCELED)
-		log_warning("programs that watch folders of the view get no inotify events: %s",
+	if (r < 0 && r != -ECANCELED) {
+		log_warning("programs that watch folders of the view get no inotify events: %s; "
+			    "unmount the view and mount it again",
 			    error_text(r));
+		publish_failure(session, r);
+	}
 	if (pass)
 		watcher_pass_free(pass);
 	pthread_mutex_lock(&watcher->lock);
@@ -1386,10 +1470,12 @@ void watcher_thread_start(struct session *session)
 	if (r == 0)
 		return;
 	watcher->process = 0;
-	if (r != -ECANCELED)
-		log_warning("programs that watch folders of the view get no inotify events: cannot "
-			    "start a thread: %s",
-			    error_text(r));
+	if (r == -ECANCELED)
+		return;
+	log_warning("programs that watch folders of the view get no inotify events: cannot start a "
+		    "thread: %s; unmount the view and mount it again",
+		    error_text(r));
+	publish_failure(session, r);
 }
 
 void watcher_thread_stop(struct watcher_thread *watcher)

@@ -67,6 +67,7 @@ struct watcher_thread {
 	struct watched_files files; /* modified by the thread only, but for notes */
 	struct recent_names recent; /* by number */
 	uint64_t recent_number; /* number of the last recent name */
+	uint64_t recent_lost; /* number of the last name that had no place in recent, or 0 */
 	struct mounter_watchers requesters; /* threads with requests since the last search */
 	pthread_t thread;
 

@@ -207,6 +207,9 @@ static int set_equal_parts(json_t *status, const struct catalog *catalog)
 	return r < 0 ? r : json_set_time(object, "time", parts.time);
 }
 
+/* Remedy if no program that watches the view gets events. */
+#define UNSERVED_REMEDY "unmount the view and mount it again"
+
 /* Sets the remedy for directories that could not be watched. */
 static int set_remedy(json_t *status, const char *watch, uint64_t unwatched)
 {
@@ -225,13 +228,68 @@ static int set_remedy(json_t *status, const char *watch, uint64_t unwatched)
 	return remedy ? json_set_text(status, "remedy", remedy) : -ENOMEM;
 }
 
-static int set_watch(json_t *status, const struct view *view)
+static int append_unserved(json_t *array, const struct unserved_path *path)
+{
+	json_t *object = json_object();
+	int r = object ? json_set_path(object, "path", path->path, strlen(path->path)) : -ENOMEM;
+
+	if (r == 0)
+		r = json_set_text(object, "reason", unserved_name(path->reason));
+	if (r < 0) {
+		json_decref(object);
+		return r;
+	}
+	return json_array_append_new(array, object) == 0 ? 0 : -ENOMEM;
+}
+
+/* Sets which folders get no events, in part, and the remedy for the first reason. */
+static int set_unserved_folders(json_t *status, const struct unserved *unserved)
+{
+	json_t *array = json_array();
+	const char *remedy = NULL;
+	uint64_t folders = 0;
+	int r = array ? json_set(status, "unrefreshed_folders", array) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < unserved->count; i++)
+		r = append_unserved(array, &unserved->paths[i]);
+	for (int reason = UNSERVED_NONE + 1; reason < UNSERVED_REASONS; reason++) {
+		folders += unserved->folders[reason];
+		if (unserved->folders[reason] > 0 && !remedy)
+			remedy = unserved_remedy((enum unserved_reason)reason);
+	}
+	if (r == 0)
+		r = json_set_number(status, "unrefreshed", folders);
+	return r == 0 && remedy ? json_set_text(status, "refresh_remedy", remedy) : r;
+}
+
+/* Sets what programs that watch the view do not get, if there is something. */
+static int set_unserved(json_t *status, struct view *view)
+{
+	const struct unserved *unserved = &view->unserved;
+	int r = 0;
+
+	pthread_mutex_lock(&view->unserved_lock);
+	if (unserved->failure) {
+		r = json_set_text(status, "refresh_problem", error_text(unserved->failure));
+		if (r == 0)
+			r = json_set_text(status, "refresh_remedy", UNSERVED_REMEDY);
+	} else if (unserved->folders[UNSERVED_NAMES] || unserved->folders[UNSERVED_CHANGES] ||
+		   unserved->folders[UNSERVED_MEMORY]) {
+		r = set_unserved_folders(status, unserved);
+	}
+	pthread_mutex_unlock(&view->unserved_lock);
+	return r;
+}
+
+static int set_watch(json_t *status, struct view *view)
 {
 	uint64_t unwatched = view->unwatched;
 	int r = json_set_number(status, "refreshed", view->watched_folders);
 
 	if (r == 0)
 		r = json_set_number(status, "refreshed_files", view->watched_files);
+	if (r == 0)
+		r = set_unserved(status, view);
 	if (r == 0)
 		r = json_set_text(status, "watch", view->watch);
 	if (r == 0)
@@ -452,6 +510,24 @@ static int append_build_info(struct metrics *metrics)
 		     : append_sample(metrics, "twinfs_build_info", "version", TWINFS_VERSION, 1);
 }
 
+/* Appends what programs that watch the view do not get. */
+static int append_unserved_metrics(struct metrics *metrics, struct view *view)
+{
+	const struct unserved *unserved = &view->unserved;
+	struct metric failed = {"twinfs_refresh_failed", "gauge",
+				"1 if programs that watch the view get no events, 0 if not.", 0};
+	int r = append_header(metrics, "twinfs_unrefreshed_folders", "gauge",
+			      "Watched folders of the view that do not get all events.");
+
+	pthread_mutex_lock(&view->unserved_lock);
+	for (int i = UNSERVED_NONE + 1; r == 0 && i < UNSERVED_REASONS; i++)
+		r = append_sample(metrics, "twinfs_unrefreshed_folders", "reason",
+				  unserved_name((enum unserved_reason)i), unserved->folders[i]);
+	failed.value = unserved->failure != 0;
+	pthread_mutex_unlock(&view->unserved_lock);
+	return r < 0 ? r : append_metric(metrics, &failed);
+}
+
 /* Returns the number of directories without events: all directories with --watch=poll or none. */
 static uint64_t count_unwatched(const struct view *view, uint64_t directories)
 {
@@ -517,12 +593,14 @@ static int append_figures(struct metrics *text, const struct control_figures *fi
 }
 
 /* Appends what is not in the index. */
-static int append_daemon(struct metrics *metrics, const struct view *view)
+static int append_daemon(struct metrics *metrics, struct view *view)
 {
 	int r = append_state(metrics, view_get_state(view));
 
 	if (r == 0)
 		r = append_problem(metrics, view);
+	if (r == 0)
+		r = append_unserved_metrics(metrics, view);
 	if (r == 0)
 		r = append_sources(metrics, view->sources);
 	if (r == 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	atomic_init(&view->read_mode, "copy");
 	atomic_init(&view->transport, "device");
 	atomic_init(&view->watch, "none");
+	pthread_mutex_init(&view->unserved_lock, NULL);
 	event_log_init(&view->events);
 	/* once the kernel's generator is initialised, getrandom(2) returns so few bytes without a
 	 * delay */
@@ -54,8 +56,63 @@ uint64_t view_inode(const struct view *view, uint64_t node)
 	return node_seen_inode(node);
 }
 
+static const struct {
+	const char *name, *cause, *remedy;
+} unserved_reasons[UNSERVED_REASONS] = {
+	[UNSERVED_NAMES] = {"names", "the watched folders have too many names",
+			    "watch fewer folders, or folders with fewer names"},
+	[UNSERVED_CHANGES] = {"changes", "there were too many changes before its watch was found",
+			      "list the folder again"},
+	[UNSERVED_MEMORY] = {"memory", "not enough memory", "let the daemon use more memory"},
+};
+
+const char *unserved_name(enum unserved_reason reason)
+{
+	return unserved_reasons[reason].name;
+}
+
+const char *unserved_cause(enum unserved_reason reason)
+{
+	return unserved_reasons[reason].cause;
+}
+
+const char *unserved_remedy(enum unserved_reason reason)
+{
+	return unserved_reasons[reason].remedy;
+}
+
+void unserved_free(struct unserved *unserved)
+{
+	for (size_t i = 0; i < unserved->count; i++)
+		free(unserved->paths[i].path);
+	*unserved = (struct unserved){.failure = 0};
+}
+
+void unserved_add(struct unserved *unserved, enum unserved_reason reason, const char *path)
+{
+	char *copy = unserved->count < UNSERVED_PATHS_MAX ? strdup(path) : NULL;
+
+	unserved->folders[reason]++;
+	if (copy)
+		unserved->paths[unserved->count++] = (struct unserved_path){reason, copy};
+}
+
+void view_set_unserved(struct view *view, struct unserved *unserved)
+{
+	struct unserved before;
+
+	pthread_mutex_lock(&view->unserved_lock);
+	before = view->unserved;
+	view->unserved = *unserved;
+	pthread_mutex_unlock(&view->unserved_lock);
+	unserved_free(&before);
+	*unserved = (struct unserved){.failure = 0};
+}
+
 void view_deinit(struct view *view)
 {
+	unserved_free(&view->unserved);
+	pthread_mutex_destroy(&view->unserved_lock);
 	directory_paths_deinit(&view->directory_paths);
 	visible_cache_deinit(&view->visible_cache);
 	known_numbers_deinit(&view->numbers);

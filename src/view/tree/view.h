@@ -30,6 +30,7 @@
  * access the source.
  */
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -134,6 +135,39 @@ struct view_hooks {
 	void *context;
 };
 
+/* Folders that programs watch without getting all events, and why. */
+enum unserved_reason {
+	UNSERVED_NONE,
+	UNSERVED_NAMES, /* too many names to store */
+	UNSERVED_CHANGES, /* too many changes before the watch was found */
+	UNSERVED_MEMORY, /* no memory */
+	UNSERVED_REASONS,
+};
+
+/* Maximum number of folders that status.json names. */
+#define UNSERVED_PATHS_MAX 16
+
+struct unserved {
+	uint64_t folders[UNSERVED_REASONS]; /* numbers of folders */
+	struct unserved_path {
+		enum unserved_reason reason;
+		char *path; /* in the view, owned */
+	} paths[UNSERVED_PATHS_MAX];
+	size_t count; /* of paths */
+	int failure; /* -errno because of which no watcher gets events, or 0 */
+};
+
+/* Return the word of a reason in status.json, a cause, and a remedy: static strings. */
+const char *unserved_name(enum unserved_reason reason);
+const char *unserved_cause(enum unserved_reason reason);
+const char *unserved_remedy(enum unserved_reason reason);
+
+/* Frees the paths. */
+void unserved_free(struct unserved *unserved);
+
+/* Adds a folder. Without memory for the path, it is only counted. */
+void unserved_add(struct unserved *unserved, enum unserved_reason reason, const char *path);
+
 /* Pointers are borrowed for as long as the view. Fields that are neither atomic nor locked are
  * constant after the threads start: view_init() sets them, and its caller sets hooks, currency,
  * keep_rules, shared and shows_trusted. Other layers set the atomic fields that say so. */
@@ -176,6 +210,8 @@ struct view {
 	/* folders of the view that are watched by programs that get synthetic events */
 	_Atomic uint64_t watched_folders;
 	_Atomic uint64_t watched_files; /* files that are watched themselves */
+	pthread_mutex_t unserved_lock;
+	struct unserved unserved; /* view_set_unserved() */
 
 	/* Only for src/view: */
 
@@ -194,6 +230,9 @@ struct view {
 	struct directory_paths directory_paths;
 	struct known_numbers numbers;
 };
+
+/* Replaces what the view shows of this by *unserved, which it takes. Any thread. */
+void view_set_unserved(struct view *view, struct unserved *unserved);
 
 /* The view and the caller of a request, all borrowed. If the caller is interrupted, the call
  * returns -EINTR before its next access to the source. */

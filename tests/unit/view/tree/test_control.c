@@ -268,6 +268,55 @@ static void test_unwatched_directories_are_in_status_with_a_remedy(void **state)
 	fixture_close(&fixture);
 }
 
+static void add_unserved(struct view *view)
+{
+	struct unserved unserved = {.failure = 0};
+
+	for (int i = 0; i <= UNSERVED_PATHS_MAX; i++)
+		unserved_add(&unserved, i ? UNSERVED_NAMES : UNSERVED_CHANGES, "uniques/folder");
+	view_set_unserved(view, &unserved);
+}
+
+static void test_folders_without_all_events_are_in_status_and_metrics(void **state)
+{
+	struct fixture fixture;
+	const json_t *folders;
+	const char *text;
+	json_t *status;
+
+	(void)state;
+	fixture_open(&fixture, one_source);
+	status = json_loads(content_of(&fixture, FIXED_STATUS), 0, NULL);
+	assert_null(json_object_get(status, "unrefreshed"));
+	assert_null(json_object_get(status, "refresh_remedy"));
+	json_decref(status);
+	add_unserved(&fixture.view);
+	status = json_loads(content_of(&fixture, FIXED_STATUS), 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(status, "unrefreshed")),
+			 UNSERVED_PATHS_MAX + 1);
+	folders = json_object_get(status, "unrefreshed_folders");
+	assert_int_equal(json_array_size(folders), UNSERVED_PATHS_MAX);
+	folders = json_array_get(folders, 0);
+	assert_string_equal(json_string_value(json_object_get(folders, "reason")), "changes");
+	assert_string_equal(json_string_value(json_object_get(folders, "path")), "uniques/folder");
+	assert_string_equal(json_string_value(json_object_get(status, "refresh_remedy")),
+			    unserved_remedy(UNSERVED_NAMES));
+	json_decref(status);
+	text = content_of(&fixture, FIXED_METRICS);
+	assert_true(has_metric(text, "twinfs_refresh_failed", 0));
+	assert_non_null(strstr(text, ",reason=\"names\"} 16\n"));
+	assert_non_null(strstr(text, ",reason=\"changes\"} 1\n"));
+	assert_non_null(strstr(text, ",reason=\"memory\"} 0\n"));
+	view_set_unserved(&fixture.view, &(struct unserved){.failure = -EPIPE});
+	status = json_loads(content_of(&fixture, FIXED_STATUS), 0, NULL);
+	assert_null(json_object_get(status, "unrefreshed"));
+	assert_non_null(json_object_get(status, "refresh_problem"));
+	assert_non_null(json_object_get(status, "refresh_remedy"));
+	json_decref(status);
+	assert_true(has_metric(content_of(&fixture, FIXED_METRICS), "twinfs_refresh_failed", 1));
+	fixture_close(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_metrics_have_the_prometheus_format),
 		cmocka_unit_test(test_metrics_match_the_index_and_the_state),
 		cmocka_unit_test(test_unwatched_directories_are_in_status_with_a_remedy),
+		cmocka_unit_test(test_folders_without_all_events_are_in_status_and_metrics),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
