@@ -124,13 +124,16 @@ def storm(rng, source, number):
         trees.write(source / f"folder {number} {position}/file", b"content %d" % rng.randrange(9))
 
 
-@pytest.mark.parametrize("part", ["dups", "uniques", "by-size", "folders"])
-@pytest.mark.parametrize("program", COMMANDS)
+# chokidar reads a folder at most once a second, and so misses names that come and go in it
+@pytest.mark.parametrize(("program", "part"), [
+    ("watchdog", "dups"), ("watchdog", "uniques"), ("watchdog", "by-size"), ("watchdog", "folders"),
+    ("chokidar", "uniques")])
 def test_a_watching_program_knows_the_names_after_storms(twinfs, source, program, part):
     rng = random.Random(f"{program} {part}")
     storm(rng, source, 0)
     with twinfs.mounted(source) as view, watching(program, view.path / part) as names:
-        folders = 1 + sum(map(os.path.isdir, listing(view.path / part)))
+        folders = sum(1 for _ in os.walk(view.path / part))
+        # the names of the first moments after the begin of a watch are known in uniques/ only
         assert until(lambda: view.status()["refreshed"] >= folders)
         for number in range(1, ROUNDS + 1):
             storm(rng, source, number)
