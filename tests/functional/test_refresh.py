@@ -97,10 +97,16 @@ class Watcher:
     def gets(self, folder, event, name=""):
         return until(lambda: (f"{folder}/", event, name) in self.events)
 
+    def gets_any(self, folder, name, *kinds):
+        """Whether an event of one of these kinds was reported, for a file or for a folder."""
+        return until(lambda: any(event[::2] == (f"{folder}/", name) and
+                                 event[1].split(",")[0] in kinds for event in self.events))
+
+    def gets_new(self, folder, name):
+        return self.gets_any(folder, name, "CREATE", "MOVED_TO")
+
     def gets_removal(self, folder, name):
-        """Whether a removal was reported, as that of a file or of a folder."""
-        return until(lambda: any(event[::2] == (f"{folder}/", name) and "DELETE" in event[1]
-                                 for event in self.events))
+        return self.gets_any(folder, name, "DELETE", "MOVED_FROM")
 
     def __enter__(self):
         return self
@@ -217,10 +223,10 @@ def test_another_kept_copy_is_reported_for_the_folder_of_its_group(owner):
         group = view.dups / view_hash(view, owner, "folder/copy")
         with Watcher(view, owner.source, group) as watcher:
             os.utime(owner.source / "file", (0, 3 * 10**8))
-            assert watcher.gets(group, "CREATE", "(kept) file")
-            assert watcher.gets(group, "CREATE", "folder∕copy")
-            assert watcher.gets(group, "DELETE", "(kept) folder∕copy")
-            assert watcher.gets(group, "DELETE", "file")
+            assert watcher.gets_new(group, "(kept) file")
+            assert watcher.gets_new(group, "folder∕copy")
+            assert watcher.gets_removal(group, "(kept) folder∕copy")
+            assert watcher.gets_removal(group, "file")
 
 
 def test_copies_below_a_renamed_folder_are_reported_with_new_names(owner):
@@ -228,8 +234,8 @@ def test_copies_below_a_renamed_folder_are_reported_with_new_names(owner):
         group = view.dups / view_hash(view, owner, "file")
         with Watcher(view, owner.source, group) as watcher:
             (owner.source / "folder").rename(owner.source / "renamed")
-            assert watcher.gets(group, "CREATE", "renamed∕copy")
-            assert watcher.gets(group, "DELETE", "folder∕copy")
+            assert watcher.gets_new(group, "renamed∕copy")
+            assert watcher.gets_removal(group, "folder∕copy")
 
 
 def test_nothing_can_be_changed(owner):
@@ -296,9 +302,9 @@ class Manager:
     def shows(self):
         shown = set(self.first)
         for _, events, name in list(self.watcher.events):
-            if events.startswith("CREATE"):
+            if events.startswith(("CREATE", "MOVED_TO")):
                 shown.add(name)
-            elif events.startswith("DELETE"):
+            elif events.startswith(("DELETE", "MOVED_FROM")):
                 shown.discard(name)
         return shown
 
@@ -454,9 +460,9 @@ def test_daemon_ends_while_its_mounter_is_stopped(twinfs, source):
     assert f"cannot unmount '{view.path}': " in daemon.output[1].decode()
 
 
-NUMBERS = {"unlinkat": 35, "sendto": 206, "recvfrom": 207}
+NUMBERS = {"renameat2": 276, "unlinkat": 35, "sendto": 206, "recvfrom": 207}
 if os.uname().machine == "x86_64":
-    NUMBERS = {"unlinkat": 263, "sendto": 44, "recvfrom": 45}
+    NUMBERS = {"renameat2": 316, "unlinkat": 263, "sendto": 44, "recvfrom": 45}
 
 
 def calls(process, name):
@@ -466,11 +472,11 @@ def calls(process, name):
 
 
 @contextlib.contextmanager
-def held_at_a_removal(mounter):
-    """Holds the mounter when it begins to remove a name; yields a function that waits for this."""
-    with attached(mounter, "-e", "trace=unlinkat", "-e",
-                  f"inject=unlinkat:delay_enter={TIMEOUT}s:when=1"):
-        yield lambda: calls(mounter, "unlinkat")
+def held_at(mounter, call):
+    """Holds the mounter when it begins this call; yields a function that waits for this."""
+    with attached(mounter, "-e", f"trace={call}", "-e",
+                  f"inject={call}:delay_enter={TIMEOUT}s:when=1"):
+        yield lambda: calls(mounter, call)
 
 
 @contextlib.contextmanager
@@ -493,13 +499,13 @@ def test_folder_that_reappears_is_not_removed(owner, strace):
         with (contextlib.ExitStack() as stack,
               Watcher(view, owner.source, view.uniques) as watcher):
             assert watcher.gets_removal(view.uniques, ".poke")
-            with held_at_a_removal(children(view.pid)[0]) as begins:
+            with held_at(children(view.pid)[0], "renameat2") as begins:
                 folder.rename(owner.source / ".away")
                 assert begins()
                 (owner.source / ".away").rename(folder)
                 view.sync()
                 shell = stack.enter_context(shell_in(owner, view.uniques / "folder"))
-            assert watcher.gets(view.uniques, "DELETE,ISDIR", "folder")
+            assert watcher.gets(view.uniques, "MOVED_FROM,ISDIR", "folder")
             assert set(shell.communicate(b"\n")[0].decode().splitlines()) == before
             assert listed(owner, view.uniques / "folder") == before
             assert view.differences_now(owner.source) == []
@@ -511,7 +517,7 @@ def test_daemon_that_ends_before_an_answer_of_its_mounter_unmounts(owner, strace
               Watcher(view, owner.source, view.uniques) as watcher):
             assert watcher.gets_removal(view.uniques, ".poke")
             mounter = children(view.pid)[0]
-            with held_at_a_removal(mounter) as begins:
+            with held_at(mounter, "unlinkat") as begins:
                 (owner.source / "alone").unlink()
                 assert begins()
                 held.enter_context(view.traced("-e", f"inject=sendto:delay_enter={TIMEOUT}s"))

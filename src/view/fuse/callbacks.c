@@ -781,12 +781,12 @@ static void on_symlink(fuse_req_t request, const char *target, fuse_ino_t parent
 static void on_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 		      fuse_ino_t new_parent, const char *new_name, unsigned int flags)
 {
-	(void)parent;
-	(void)name;
-	(void)new_parent;
-	(void)new_name;
-	(void)flags;
-	reply_error(request, -EROFS);
+	struct session *session = session_of(request);
+	bool replies = watcher_thread_is_from_mounter(&session->watcher, request) &&
+		       flags == RENAME_NOREPLACE &&
+		       watcher_reply_move(&session->replies, parent, name, new_parent, new_name);
+
+	reply_error(request, replies ? 0 : -EROFS);
 }
 
 static void on_link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char *name)

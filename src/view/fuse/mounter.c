@@ -73,31 +73,49 @@ static void readahead_raise(dev_t device, unsigned int size_kib)
 
 #define TEXTS offsetof(struct mounter_order, event.texts)
 
+/* Number of texts of an event. */
+static size_t texts_of(enum watcher_event_kind kind)
+{
+	return kind == WATCHER_EVENT_MOVED ? 4 : 2;
+}
+
 long mounter_order_for_event(struct mounter_order *order, const struct watcher_event *event)
 {
-	size_t path = strlen(event->path) + 1, name = strlen(event->name) + 1;
+	const char *texts[] = {event->path, event->name, event->to_path, event->to_name};
+	char *at = order->event.texts, *end = at + sizeof(order->event.texts);
 
-	if (path + name > sizeof(order->event.texts))
-		return -ENAMETOOLONG;
 	memset(order, 0, TEXTS);
 	order->kind = ORDER_RAISE_EVENT;
 	order->event.directory = event->directory;
 	order->event.kind = (uint8_t)event->kind;
 	order->event.folder = event->folder;
-	memcpy(order->event.texts, event->path, path);
-	memcpy(order->event.texts + path, event->name, name);
-	return (long)(TEXTS + path + name);
+	order->event.to_folder = event->to_folder;
+	for (size_t i = 0; i < texts_of(event->kind); i++) {
+		size_t length = strlen(texts[i]) + 1;
+
+		if (length > (size_t)(end - at))
+			return -ENAMETOOLONG;
+		memcpy(at, texts[i], length);
+		at += length;
+	}
+	return at - (char *)order;
 }
 
 /* length	of the texts */
 static bool watcher_event_is_whole(const struct mounter_order *order, size_t length)
 {
-	const char *path = order->event.texts;
-	const char *name = memchr(path, '\0', length);
-	const char *end = path + length;
+	const char *at = order->event.texts, *end = at + length;
 
-	return name && memchr(name + 1, '\0', (size_t)(end - name - 1)) == end - 1 &&
-	       order->event.kind <= WATCHER_EVENT_ENDED && order->event.directory <= 1;
+	if (order->event.kind > WATCHER_EVENT_ENDED || order->event.directory > 1)
+		return false;
+	for (size_t i = 0; i < texts_of((enum watcher_event_kind)order->event.kind); i++) {
+		const char *nul = memchr(at, '\0', (size_t)(end - at));
+
+		if (!nul)
+			return false;
+		at = nul + 1;
+	}
+	return at == end;
 }
 
 bool mounter_order_is_valid(const struct mounter_order *order, size_t length)
@@ -121,13 +139,20 @@ bool mounter_order_is_valid(const struct mounter_order *order, size_t length)
 
 struct watcher_event mounter_order_event(const struct mounter_order *order)
 {
-	return (struct watcher_event){
+	struct watcher_event event = {
 		.kind = (enum watcher_event_kind)order->event.kind,
 		.directory = order->event.directory,
 		.folder = order->event.folder,
 		.path = order->event.texts,
-		.name = order->event.texts + strlen(order->event.texts) + 1,
+		.to_folder = order->event.to_folder,
 	};
+
+	event.name = event.path + strlen(event.path) + 1;
+	if (event.kind == WATCHER_EVENT_MOVED) {
+		event.to_path = event.name + strlen(event.name) + 1;
+		event.to_name = event.to_path + strlen(event.to_path) + 1;
+	}
+	return event;
 }
 
 /* ---- watcher processes --------------------------------------------------------------- */

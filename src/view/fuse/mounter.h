@@ -118,7 +118,9 @@ struct mounter_order {
 			uint8_t directory; /* 0 or 1 */
 			uint8_t kind; /* enum watcher_event_kind */
 			uint64_t folder;
-			char texts[PATH_MAX + NAME_MAX + 1]; /* path and name, each with its NUL */
+			uint64_t to_folder;
+			/* path and name, of MOVED twice, each with its NUL */
+			char texts[2 * (PATH_MAX + NAME_MAX + 1)];
 		} event;
 	};
 };

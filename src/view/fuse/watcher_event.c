@@ -127,9 +127,27 @@ static int change(int folder, const struct watcher_event *event)
 		return unlinkat(folder, event->name, event->directory ? AT_REMOVEDIR : 0);
 	case WATCHER_EVENT_CHANGED:
 		return utimensat(folder, event->name, NULL, AT_SYMLINK_NOFOLLOW);
+	case WATCHER_EVENT_MOVED:
 	case WATCHER_EVENT_ENDED:
 		break;
 	}
+	return 0;
+}
+
+/* Moves the name from the folder. The kernel finds the inode of a directory by its old name first:
+ * a rename that holds the locks of two folders could not move its dentry there. */
+static int move(const struct watcher_event_route *route, const struct watcher_event *event)
+{
+	AUTO_CLOSE int to = open_beneath(route->root, event->to_path, O_PATH | O_DIRECTORY, false);
+	struct stat status;
+
+	if (to < 0)
+		return to;
+	if (fstat(to, &status) < 0 || status.st_ino != node_seen_inode(event->to_folder))
+		return -ESTALE;
+	if (fstatat(route->folder, event->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    renameat2(route->folder, event->name, to, event->to_name, RENAME_NOREPLACE) < 0)
+		return -errno;
 	return 0;
 }
 
@@ -146,16 +164,23 @@ static int end_watches(struct watcher_event_route *route, const char *path)
 	return 0;
 }
 
+static bool is_inside(const char *name)
+{
+	return !strchr(name, '/') && !is_dots(name);
+}
+
 int watcher_event_raise(struct watcher_event_route *route, const struct watcher_event *event)
 {
 	/* the order is not trusted: the daemon parses untrusted data, and this process can be
 	 * root */
-	bool inside = !strchr(event->name, '/') && !is_dots(event->name);
+	bool inside = is_inside(event->name);
 	int r;
 
 	if (event->kind == WATCHER_EVENT_ENDED)
 		return end_watches(route, event->path);
 	r = inside ? open_folder(route, event) : -EINVAL;
+	if (r == 0 && event->kind == WATCHER_EVENT_MOVED)
+		return is_inside(event->to_name) ? move(route, event) : -EINVAL;
 	if (r == 0 && change(route->folder, event) < 0)
 		r = -errno;
 	return r;
@@ -180,6 +205,7 @@ void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply r
 	pthread_mutex_lock(&replies->lock);
 	replies->now = reply;
 	atomic_store(&replies->folder, reply.folder);
+	atomic_store(&replies->to_folder, reply.to_folder);
 	replies->placeholder = node_make(NODE_PLACEHOLDER, node_id(replies->placeholder) + 1);
 	pthread_mutex_unlock(&replies->lock);
 }
@@ -189,6 +215,7 @@ void watcher_reply_end(struct watcher_replies *replies)
 	pthread_mutex_lock(&replies->lock);
 	replies->now = (struct watcher_reply){.folder = 0};
 	atomic_store(&replies->folder, 0);
+	atomic_store(&replies->to_folder, 0);
 	pthread_mutex_unlock(&replies->lock);
 }
 
@@ -232,6 +259,11 @@ static bool is_name(const struct watcher_reply *now, uint64_t folder, const char
 	return now->name && now->folder == folder && strcmp(now->name->text, name) == 0;
 }
 
+static bool is_target(const struct watcher_reply *now, uint64_t folder, const char *name)
+{
+	return now->to_name && now->to_folder == folder && strcmp(now->to_name, name) == 0;
+}
+
 static bool is_gone(const struct watcher_reply *now, uint64_t parent, const char *name)
 {
 	return now->parent && now->parent == parent && strcmp(now->gone_name, name) == 0;
@@ -241,10 +273,10 @@ bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder,
 {
 	bool is;
 
-	if (atomic_load(&replies->folder) != folder)
+	if (atomic_load(&replies->folder) != folder && atomic_load(&replies->to_folder) != folder)
 		return false;
 	pthread_mutex_lock(&replies->lock);
-	is = is_name(&replies->now, folder, name);
+	is = is_name(&replies->now, folder, name) || is_target(&replies->now, folder, name);
 	pthread_mutex_unlock(&replies->lock);
 	return is;
 }
@@ -265,7 +297,7 @@ bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder, cons
 		entry->generation = now->gone_generation;
 		fill_gone(now, &entry->attr);
 	} else {
-		known = false;
+		known = is_target(now, folder, name); /* missing until the rename */
 	}
 	pthread_mutex_unlock(&replies->lock);
 	return known;
@@ -290,9 +322,21 @@ bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder, cons
 	bool known;
 
 	pthread_mutex_lock(&replies->lock);
-	known = is_name(now, folder, name) && now->exists != exists;
+	known = is_name(now, folder, name) && now->exists != exists && !now->to_name;
 	if (known && entry)
 		fill_name(replies, entry);
+	pthread_mutex_unlock(&replies->lock);
+	return known;
+}
+
+bool watcher_reply_move(struct watcher_replies *replies, uint64_t folder, const char *name,
+			uint64_t to_folder, const char *to_name)
+{
+	const struct watcher_reply *now = &replies->now;
+	bool known;
+
+	pthread_mutex_lock(&replies->lock);
+	known = is_name(now, folder, name) && is_target(now, to_folder, to_name);
 	pthread_mutex_unlock(&replies->lock);
 	return known;
 }

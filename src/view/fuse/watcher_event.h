@@ -27,6 +27,8 @@ enum watcher_event_kind {
 	WATCHER_EVENT_CREATED, /* IN_CREATE */
 	WATCHER_EVENT_DELETED, /* IN_DELETE */
 	WATCHER_EVENT_CHANGED, /* IN_ATTRIB */
+	/* IN_MOVED_FROM and IN_MOVED_TO with one cookie, and IN_MOVE_SELF of the node */
+	WATCHER_EVENT_MOVED,
 	WATCHER_EVENT_ENDED, /* IN_DELETE_SELF and IN_IGNORED of the node at path; no name */
 };
 
@@ -37,6 +39,9 @@ struct watcher_event {
 	uint64_t folder; /* inode number of the folder */
 	const char *path; /* path of the folder in the view; "": the root */
 	const char *name; /* name in the folder */
+	/* the same of the new name; for MOVED */
+	uint64_t to_folder;
+	const char *to_path, *to_name;
 };
 
 /* Descriptors for a series of events. While they are open, a view cannot be unmounted without
@@ -101,12 +106,17 @@ struct watcher_reply {
 	mode_t gone_mode;
 	off_t gone_size;
 	uint32_t gone_generation; /* of the inode */
+	/* If the name moves: where to. The name refers to its real node then, as rename(2) leaves
+	 * the inode usable. */
+	uint64_t to_folder;
+	const char *to_name;
 };
 
 struct watcher_replies {
 	pthread_mutex_t lock;
 	struct watcher_reply now;
-	_Atomic uint64_t folder; /* copy of now.folder, readable without the lock */
+	/* copies of now.folder and now.to_folder, readable without the lock */
+	_Atomic uint64_t folder, to_folder;
 	uint64_t placeholder; /* node of the name before or after the change */
 };
 
@@ -137,6 +147,10 @@ MUST_CHECK bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t 
  * node. */
 MUST_CHECK bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder,
 				     const char *name, bool exists, struct fuse_entry_param *entry);
+
+/* A request that moves a name. */
+MUST_CHECK bool watcher_reply_move(struct watcher_replies *replies, uint64_t folder,
+				   const char *name, uint64_t to_folder, const char *to_name);
 
 /* ---- names of a folder -------------------------------------------------------------- */
 

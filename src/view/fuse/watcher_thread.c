@@ -69,7 +69,10 @@ struct change {
 	} phase;
 	/* The text is in the arena of the pass. The node is 0 unless it is gone. */
 	struct listed_name name;
-	bool failed; /* the event could not be raised */
+	bool failed, raised; /* the event could not be raised, or was, with that of its partner */
+	/* node that the name refers or referred to, if it is possibly moved, or 0 */
+	uint64_t moved;
+	struct change *partner; /* the other name of a moved node, or NULL */
 };
 
 struct watcher_pass {
@@ -157,8 +160,10 @@ static int raise_event(struct watcher_pass *pass, const struct watcher_event *ev
 	int r = -EEXIST;
 
 	for (int tries = 0; tries < TRIES_MAX && (r == -EEXIST || r == -ENOENT); tries++) {
-		if (event->kind == WATCHER_EVENT_CREATED || event->kind == WATCHER_EVENT_DELETED)
+		if (event->kind != WATCHER_EVENT_CHANGED && event->kind != WATCHER_EVENT_ENDED)
 			invalidate_name(pass, event->folder, event->name);
+		if (event->kind == WATCHER_EVENT_MOVED)
+			invalidate_name(pass, event->to_folder, event->to_name);
 		r = mounter_raise_event(mounter, event, &pass->watcher->stopping);
 	}
 	if (r < 0)
@@ -310,15 +315,118 @@ static size_t repeat_failed(const struct change *changes, size_t count)
 	return i;
 }
 
+/* ---- moved names ---------------------------------------------------------------------- */
+
+/* Returns where names can move to from a folder: anywhere in uniques/ or in redundant/, or in the
+ * folder of a group. 0: nowhere. */
+static uint64_t reach_of(const struct watched_folder *folder)
+{
+	uint64_t kind = node_kind(folder->node);
+
+	if (kind == NODE_DIR || kind == NODE_REDUNDANT)
+		return node_make(kind, 0);
+	return kind == NODE_GROUP ? folder->node : 0;
+}
+
+static int by_node_and_reach(const struct change *x, const struct change *y)
+{
+	int order = numbers_compare(x->moved, y->moved);
+
+	return order ? order : numbers_compare(reach_of(x->folder), reach_of(y->folder));
+}
+
+static int by_moved(const void *a, const void *b)
+{
+	const struct change *const *x = a, *const *y = b;
+	int order = by_node_and_reach(*x, *y);
+
+	return order ? order : numbers_compare((*x)->kind, (*y)->kind);
+}
+
+/* Is this the only name of a node that was created within a reach, and the next one the only name
+ * of the node that was removed there? */
+static bool is_moved(struct change *const *changes, size_t i, size_t count)
+{
+	const struct change *to = changes[i], *from = changes[i + 1];
+
+	return by_node_and_reach(from, to) == 0 && from->kind == WATCHER_EVENT_DELETED &&
+	       to->kind == WATCHER_EVENT_CREATED && !from->folder->missing &&
+	       !to->folder->missing && (i == 0 || by_node_and_reach(changes[i - 1], to) != 0) &&
+	       (i + 2 == count || by_node_and_reach(changes[i + 2], to) != 0);
+}
+
+/* Finds the pairs of a removed and a created name of one node. Without memory for that, the events
+ * are those of two names. */
+static void find_moves(struct watcher_pass *pass)
+{
+	AUTO_FREE struct change **changes = calloc(pass->count + 1, sizeof(struct change *));
+	size_t count = 0;
+
+	for (size_t i = 0; changes && i < pass->count; i++) {
+		if (pass->changes[i].moved && reach_of(pass->changes[i].folder))
+			changes[count++] = &pass->changes[i];
+	}
+	if (count > 0)
+		qsort(changes, count, sizeof(struct change *), by_moved);
+	for (size_t i = 0; i + 1 < count; i++) {
+		if (is_moved(changes, i, count)) {
+			changes[i]->partner = changes[i + 1];
+			changes[i + 1]->partner = changes[i];
+		}
+	}
+}
+
+/* Raises the events of a moved name. Returns true if they were raised. Otherwise, its two names get
+ * events of their own. */
+static bool raise_move(struct watcher_pass *pass, struct change *change)
+{
+	bool removed = change->kind == WATCHER_EVENT_DELETED;
+	struct change *from = removed ? change : change->partner;
+	struct change *to = removed ? change->partner : change;
+	const struct watcher_event event = {
+		.kind = WATCHER_EVENT_MOVED,
+		.directory = from->name.directory,
+		.folder = from->folder->node,
+		.path = path_of(from->folder),
+		.name = from->name.text,
+		.to_folder = to->folder->node,
+		.to_path = path_of(to->folder),
+		.to_name = to->name.text,
+	};
+	struct listed_name name = to->name; /* as the kernel has to show the node from now on */
+	int r;
+
+	if (change->raised)
+		return true;
+	name.text = from->name.text;
+	name.node = from->moved;
+	watcher_reply_begin(&pass->session->replies, (struct watcher_reply){
+							     .folder = from->folder->node,
+							     .name = &name,
+							     .exists = true,
+							     .to_folder = to->folder->node,
+							     .to_name = to->name.text,
+						     });
+	r = raise_event(pass, &event);
+	watcher_reply_end(&pass->session->replies);
+	from->raised = to->raised = r == 0;
+	if (r < 0)
+		from->partner = to->partner = NULL;
+	return r == 0;
+}
+
 static void raise_changes(struct watcher_pass *pass)
 {
 	size_t failed = 0;
 
 	if (pass->count > 0)
 		qsort(pass->changes, pass->count, sizeof(*pass->changes), by_order);
+	find_moves(pass);
 	for (size_t i = 0; i < pass->count && pass->failure == 0; i++) {
 		struct change *change = &pass->changes[i];
 
+		if (change->partner && raise_move(pass, change))
+			continue;
 		/* the end of a watch is not repeated: its folder is no longer updated */
 		change->failed =
 			raise_change(pass, change) < 0 && change->kind != WATCHER_EVENT_ENDED;
@@ -491,6 +599,8 @@ static int add_difference(void *context, const struct watched_difference *found)
 
 	if (found->kind == WATCHER_EVENT_CHANGED)
 		note_reported(pass, name->node);
+	if (!found->replaced && found->kind != WATCHER_EVENT_CHANGED)
+		change.moved = name->node;
 	change.name.node = 0;
 	change.name.directory |= pass->folder->node == FIXED_DUPS; /* also if it is unknown */
 	if (found->kind == WATCHER_EVENT_CREATED && found->replaced)
@@ -501,8 +611,10 @@ static int add_difference(void *context, const struct watched_difference *found)
 		bool gone = !name->node || is_gone(pass, name->node);
 
 		change.phase = name->directory && !gone ? PHASE_MOVED : PHASE_REMOVED;
-		if (gone)
+		if (gone) {
 			change.name.node = name->node;
+			change.moved = 0;
+		}
 		if (gone && is_name_held(pass, found))
 			return watcher_names_add(&pass->held, *name);
 	}

@@ -21,6 +21,10 @@
  * times its duration, from PAUSE_MIN_NS to PAUSE_MAX_NS. For each watched folder the thread stores
  * the names that its watchers know. It lists all folders that changed, and raises events for the
  * differences in the order that a native file system has.
+ * If a pass removes one name of a node and adds one, both in uniques/, in redundant/, or in the
+ * folder of a group, the events are those of a rename. In three cases the events are those of two
+ * names: only one of the folders is watched, a name replaced another one, or the kernel refuses the
+ * rename. In a chain of renames, each name but the last replaced another one.
  * A new folder in a watched one counts as watched for a while, as recursive watchers add a watch
  * after its event.
  *

@@ -33,6 +33,32 @@ static void test_event_order_is_decoded_to_its_event(void **state)
 	assert_string_equal(decoded.name, created.name);
 }
 
+static void test_order_of_a_move_has_both_names(void **state)
+{
+	struct watcher_event moved = {
+		.kind = WATCHER_EVENT_MOVED,
+		.folder = 1,
+		.path = "from",
+		.name = "old",
+		.to_folder = UINT64_MAX,
+		.to_path = "",
+		.to_name = "new",
+	};
+	struct mounter_order order;
+	size_t length = (size_t)mounter_order_for_event(&order, &moved);
+
+	(void)state;
+	for (size_t other = 1; other <= length + 1; other++)
+		assert_int_equal(mounter_order_is_valid(&order, other), other == length);
+	moved = mounter_order_event(&order);
+	assert_int_equal(moved.kind, WATCHER_EVENT_MOVED);
+	assert_true(moved.folder == 1 && moved.to_folder == UINT64_MAX);
+	assert_string_equal(moved.path, "from");
+	assert_string_equal(moved.name, "old");
+	assert_string_equal(moved.to_path, "");
+	assert_string_equal(moved.to_name, "new");
+}
+
 static void test_event_order_of_another_length_is_invalid(void **state)
 {
 	struct mounter_order order;
@@ -136,6 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_event_order_is_decoded_to_its_event),
 		cmocka_unit_test(test_event_order_of_another_length_is_invalid),
+		cmocka_unit_test(test_order_of_a_move_has_both_names),
 		cmocka_unit_test(test_texts_without_a_nul_are_invalid),
 		cmocka_unit_test(test_texts_that_end_after_the_order_are_invalid),
 		cmocka_unit_test(test_event_order_of_an_unknown_kind_is_invalid),

@@ -78,6 +78,42 @@ static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
 	watcher_replies_deinit(&replies);
 }
 
+static void test_moved_name_has_its_node_and_its_new_name_is_missing(void **state)
+{
+	const struct listed_name moving = {.text = "name",
+					   .node = 5,
+					   .mode = S_IFDIR | S_IRWXU,
+					   .directory = true};
+	struct fuse_entry_param entry;
+	struct watcher_replies replies;
+
+	(void)state;
+	watcher_replies_init(&replies);
+	watcher_reply_begin(&replies, (struct watcher_reply){
+					      .folder = FOLDER,
+					      .name = &moving,
+					      .exists = true,
+					      .to_folder = PARENT,
+					      .to_name = "new",
+				      });
+	assert_true(watcher_reply_is_changing(&replies, FOLDER, "name"));
+	assert_true(watcher_reply_is_changing(&replies, PARENT, "new"));
+	assert_false(watcher_reply_is_changing(&replies, PARENT, "name"));
+	assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
+	assert_true(entry.ino == 5 && entry.entry_timeout <= 0);
+	assert_true(watcher_reply_lookup(&replies, PARENT, "new", &entry));
+	assert_true(entry.ino == 0);
+	assert_false(watcher_reply_lookup(&replies, FOLDER, "new", &entry));
+	assert_false(watcher_reply_change(&replies, FOLDER, "name", false, NULL));
+	assert_false(watcher_reply_move(&replies, FOLDER, "name", FOLDER, "new"));
+	assert_false(watcher_reply_move(&replies, PARENT, "new", FOLDER, "name"));
+	assert_true(watcher_reply_move(&replies, FOLDER, "name", PARENT, "new"));
+	watcher_reply_end(&replies);
+	assert_false(watcher_reply_is_changing(&replies, PARENT, "new"));
+	assert_false(watcher_reply_move(&replies, FOLDER, "name", PARENT, "new"));
+	watcher_replies_deinit(&replies);
+}
+
 static void test_removed_folder_exists_in_its_last_parent(void **state)
 {
 	const struct watcher_reply reply = {
@@ -134,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_simulated_before_begin_and_after_end),
 		cmocka_unit_test(test_created_name_is_missing_and_can_only_be_created),
 		cmocka_unit_test(test_deleted_name_exists_as_a_new_node_each_time),
+		cmocka_unit_test(test_moved_name_has_its_node_and_its_new_name_is_missing),
 		cmocka_unit_test(test_removed_folder_exists_in_its_last_parent),
 		cmocka_unit_test(test_removed_file_that_is_gone_has_its_own_inode_and_size),
 	};
