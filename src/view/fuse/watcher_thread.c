@@ -1070,14 +1070,15 @@ static void remove_unwatched(struct watcher_thread *watcher, const uint64_t *ino
 	}
 }
 
-/* Counts the watched inodes. Those in folders/ have a node for each depth. */
+/* Counts the watched inodes whose names are known. Those in folders/ have a node for each depth. */
 static size_t count_watched(const struct watcher_thread *watcher)
 {
 	const struct watched_folder *folder, *next;
 	size_t count = 0;
 
 	HASH_ITER(hh, watcher->watched, folder, next)
-	count += folder->node == node_inode(folder->node) && !folder->expected_until_ns;
+	count += folder->node == node_inode(folder->node) && folder->listed &&
+		 !folder->expected_until_ns;
 	return count;
 }
 
@@ -1112,7 +1113,6 @@ static int find_watched(struct watcher_pass *pass)
 	for (size_t i = 0; i < count; i++)
 		add_watched(watcher, pass->session->view, inodes[i]);
 	pthread_mutex_unlock(&watcher->lock);
-	pass->session->view->watched_folders = count_watched(watcher);
 	return 0;
 }
 
@@ -1273,6 +1273,7 @@ static int watcher_pass_run(struct watcher_pass *pass)
 		    (atomic_exchange(&folder->changed, false) || folder->missing))
 			pass_folder(pass, folder);
 	}
+	pass->session->view->watched_folders = count_watched(watcher);
 	pass->holds = false;
 	pass_removed_folders(pass);
 	pass_created_folders(pass);
