@@ -5,6 +5,7 @@ import os
 
 import pytest
 import trees
+from conftest import preload
 from processes import attached, children, is_held, until
 from test_refresh import owner
 from test_refresh_order import settled, write
@@ -85,6 +86,40 @@ def test_event_in_a_group_that_is_gone_for_a_moment_is_not_lost(twinfs, source):
         trees.write(source / "b", b"content")
         assert settled(view, watcher)
         assert len(watcher.state()["names"]) == 3
+
+
+@contextlib.contextmanager
+def held_sort(twinfs, folder, count):
+    """Holds the first sort of so many names of a watched folder. Yields a function that waits until
+    it is held, and one that lets it go on."""
+    preload(twinfs, "held_sort")
+    names = [folder / name for name in ("held", "until")]
+    for name in names:
+        os.mkfifo(name)
+    held, until_ = (os.open(name, os.O_RDWR) for name in names)
+    twinfs.environment |= {"HELD_PIPE": str(names[0]), "HELD_UNTIL": str(names[1]),
+                           "HELD_COUNT": str(count)}
+    try:
+        yield lambda: os.read(held, 1), lambda: os.write(until_, b"x")
+    finally:
+        os.write(until_, b"x")
+        os.close(held)
+        os.close(until_)
+
+
+def test_change_between_the_listing_of_a_folder_and_the_comparison(twinfs, source, tmp_path):
+    """The listing is complete when the names are sorted. They are not in the order of the index."""
+    for name in "edcb":
+        trees.write(source / name, b"content")
+    with (held_sort(twinfs, tmp_path, 5) as (wait_until_held, go_on),
+          twinfs.mounted(source) as view, known(view, source, view.dups) as watcher):
+        trees.write(source / "a", b"content")
+        wait_until_held()
+        (source / "a").unlink()
+        view.sync()
+        go_on()
+        assert until(lambda: [event[2] for event in watcher.events("CREATE")] == ["a"])
+        assert settled(view, watcher)
 
 
 @pytest.mark.parametrize("owner", ["user"], indirect=True)  # that of root uses another mount
