@@ -215,15 +215,15 @@ static void explain_failure(const char *point, int error)
 			  error == -ENOENT ? "fusermount3 is missing" : error_text(error));
 }
 
-/* Unmounts a view that only readers of its events use, or its own process that raises events.
- * Detaches it, and sends SIGTERM to the daemon, which ends their reads. Returns 0 or -errno. */
+/* Unmounts a view that only readers of its events use: detaches it, and sends SIGTERM to the
+ * daemon, which ends their reads. Returns 0 or -errno. */
 static int cut_off_readers(const struct named_view *view, struct mount_users *users)
 {
 	int r = mount_point_unmount(view->mount->point, true);
 
 	if (r == 0 && pidfd_send_signal(view->process, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
 		r = -errno;
-	if (r == 0 && users->count > 0)
+	if (r == 0)
 		log_info("the events of %s have ended for %s", quote_path(view->mount->point),
 			 bytes_text(&users->names));
 	return r;
@@ -258,7 +258,7 @@ static int unmount_used(const struct named_view *view)
 {
 	const char *point = view->mount->point;
 	struct mount_users users = {0};
-	int r = mount_point_find_users(point, view->served.pid, &users);
+	int r = mount_point_find_users(point, &users);
 
 	if (r == 0 && has_only_readers(view, &users))
 		r = cut_off_readers(view, &users);

@@ -736,31 +736,9 @@ static int append_process(int process, const char *pid, struct bytes *text)
 			    quote_path(name), pid);
 }
 
-struct used_view {
-	const char *point;
-	pid_t daemon; /* or 0 */
-};
-
-static bool is_child(int process, pid_t parent)
-{
-	AUTO_CLOSE int fd = openat(process, "stat", O_RDONLY | O_CLOEXEC);
-	char text[512] = "";
-	const char *name_end;
-	pid_t found = 0;
-
-	if (fd >= 0 && read_fully_at(fd, text, sizeof(text) - 1, 0) >= 0) {
-		name_end = strrchr(text, ')');
-		if (name_end && sscanf(name_end, ") %*c %d", &found) != 1)
-			found = 0;
-	}
-	return found > 0 && found == parent;
-}
-
 /* Adds the process if it uses the view, with its name if few are named. Returns 0 or -errno. */
-static int add_user(int processes, const char *pid, const struct used_view *view,
-		    struct mount_users *users)
+static int add_user(int processes, const char *pid, const char *point, struct mount_users *users)
 {
-	const char *point = view->point;
 	AUTO_CLOSE int process = openat(processes, pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	enum use use;
 	bool inside;
@@ -772,28 +750,24 @@ static int add_user(int processes, const char *pid, const struct used_view *view
 	users->unexamined |= use == USE_UNKNOWN;
 	if (use <= USE_UNKNOWN)
 		return 0;
-	if (is_child(process, view->daemon))
-		return 0;
-	users->only_events &= use == USE_EVENTS;
+	users->only_events = use == USE_EVENTS && (users->count == 0 || users->only_events);
 	users->inside |= inside;
 	users->count++;
 	return users->count > NAMED_MAX ? 0 : append_process(process, pid, &users->names);
 }
 
-int mount_point_find_users(const char *point, pid_t daemon, struct mount_users *users)
+int mount_point_find_users(const char *point, struct mount_users *users)
 {
-	const struct used_view view = {.point = point, .daemon = daemon};
 	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
 	const struct dirent *entry;
 	int r = 0;
 
 	if (!processes)
 		return -errno;
-	users->only_events = true;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is used by one thread */
 	while (r == 0 && (entry = readdir(processes))) {
 		if (isdigit((unsigned char)entry->d_name[0]))
-			r = add_user(dirfd(processes), entry->d_name, &view, users);
+			r = add_user(dirfd(processes), entry->d_name, point, users);
 	}
 	return r;
 }

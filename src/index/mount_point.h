@@ -164,13 +164,12 @@ struct mount_users {
 	size_t count;
 	struct bytes names; /* of the first few: "'bash' (process 17), 'tail' (process 19)" */
 	bool inside; /* one of them has its working directory in the view */
-	bool only_events; /* all of them only have .twinfs/events open, or belong to the view */
+	bool only_events; /* all of them only have .twinfs/events open */
 	bool unexamined; /* other processes possibly use the view, too */
 };
 
 /* Finds the processes that keep a view from being unmounted and that this user may examine
- * (proc(5)). Children of its daemon belong to the view: they are neither counted nor named. The
- * caller frees users->names in either case. Returns 0 or -errno. */
-MUST_CHECK int mount_point_find_users(const char *point, pid_t daemon, struct mount_users *users);
+ * (proc(5)). The caller frees users->names in either case. Returns 0 or -errno. */
+MUST_CHECK int mount_point_find_users(const char *point, struct mount_users *users);
 
 #endif

@@ -3,15 +3,11 @@
 import contextlib
 import os
 
-import pytest
 import trees
 from conftest import preload
 from processes import attached, children, is_held, until
-from test_refresh import owner
-from test_refresh_order import settled, write
+from test_refresh_order import settled
 from watchers import Recursive
-
-assert owner  # a fixture
 
 
 @contextlib.contextmanager
@@ -25,12 +21,11 @@ def known(view, source, *folders):
 
 
 @contextlib.contextmanager
-def before_the_next_event(view, change, call="openat2"):
-    """The block runs while the mounter process is held before it raises the event of a change.
-    By default, it has not opened the folder of the event."""
+def before_the_next_event(view, change):
+    """The block runs while the mounter process is held before it opens the folder of the event of a
+    change."""
     mounter = children(view.pid)[0]
-    with attached(mounter, "-e", f"trace={call}", "-e",
-                  f"inject={call}:delay_enter=1000s:when=1"):
+    with attached(mounter, "-e", "trace=openat2", "-e", "inject=openat2:delay_enter=1000s:when=1"):
         change()
         assert until(lambda: is_held(mounter))
         yield
@@ -120,12 +115,3 @@ def test_change_between_the_listing_of_a_folder_and_the_comparison(twinfs, sourc
         go_on()
         assert until(lambda: [event[2] for event in watcher.events("CREATE")] == ["a"])
         assert settled(view, watcher)
-
-
-@pytest.mark.parametrize("owner", ["user"], indirect=True)  # that of root uses another mount
-def test_view_is_unmounted_while_an_event_is_raised(owner):
-    """The process of the view that raises events has a folder open then."""
-    with owner.mounted(owner.source) as view, known(view, owner.source, view.uniques):
-        with before_the_next_event(view, lambda: write(owner, "new", b"new"), "mknodat"):
-            unmounted = owner("unmount", view.path)
-        assert (unmounted.status, unmounted.errors) == (0, [])

@@ -547,10 +547,12 @@ static void update_folder(struct watcher_pass *pass)
 		watcher_names_free(&folder->names);
 		folder->listed = false;
 		note_unserved(pass, UNSERVED_NAMES);
-	} else if (r == -ENOMEM) {
-		atomic_store(&folder->changed, true);
-		note_unserved(pass, UNSERVED_MEMORY);
+		return;
 	}
+	/* -EIO: the view is stale; the next pass tries again */
+	atomic_store(&folder->changed, true);
+	if (r == -ENOMEM)
+		note_unserved(pass, UNSERVED_MEMORY);
 }
 
 /* ---- watches ------------------------------------------------------------------------- */

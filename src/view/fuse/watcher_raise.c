@@ -295,6 +295,8 @@ void watcher_pass_raise_changes(struct watcher_pass *pass)
 
 		if (change->partner && raise_move(pass, change))
 			continue;
+		if (pass->failure != 0)
+			break;
 		/* the end of a watch is not repeated: its folder is no longer updated */
 		change->failed =
 			raise_change(pass, change) < 0 && change->kind != WATCHER_EVENT_ENDED;
