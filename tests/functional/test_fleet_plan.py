@@ -263,27 +263,24 @@ GLOBS = {
 }
 
 
-@pytest.fixture(scope="module")
-def odd(scratch):
-    """A host with odd names, of which another one has all contents."""
+def test_pattern_matches_the_whole_path_and_knows_two_special_characters(tmp_path):
+    """One plan, with a host of the odd names for each pattern. Another host has all contents, and
+    keeps those that no pattern protects."""
     files = {name: trees.content(name, 200 + number) for number, name in enumerate(ODD)}
-    folder = scratch / "odd"
-    folder.mkdir()
-    return Case(folder, {"alpha": {b"%d" % number: data for number, data in enumerate(
-        files.values())}, "beta": files}).write()
-
-
-def test_pattern_matches_the_whole_path_and_knows_two_special_characters(odd):
-    commands = []
-    for number, glob in enumerate(GLOBS):
-        wishes = Wishes(1, protect=[("beta", odd.glob("beta", glob) if glob else
-                                     odd.source("beta"))])
-        commands.append(("plan", "--output", odd.folder / str(number), *wishes.words, *odd.sets))
-    for number, (glob, (status, _, error)) in enumerate(zip(GLOBS, odd.tool.many(commands))):
-        plan = fleet_plan.read_plan(odd.folder / str(number))
-        assert status == 0, error
-        assert set(ODD) - set(removing(plan)) == GLOBS[glob] & set(ODD), glob
-        assert ("protects nothing" in error) == (not GLOBS[glob]), error
+    globs = {f"host-{number}": glob for number, glob in enumerate(GLOBS)}
+    case = Case(tmp_path, {"alpha": {b"%d" % number: data for number, data in enumerate(
+        files.values())}, **everywhere(files, globs)}).write()
+    protect = {host: case.glob(host, glob) if glob else case.source(host)
+               for host, glob in globs.items()}
+    run = case.run(Wishes(1, protect=list(protect.items())))
+    gone = removing(fleet_plan.read_plan(case.output))
+    useless = [line for line in run.stderr.split(b"twinfs-fleet: ") if b"protects nothing" in line]
+    for host, glob in globs.items():
+        assert {name for name in ODD if host not in gone.get(name, ())} == GLOBS[glob] & set(ODD), (
+            glob)
+    assert len(useless) == sum(not names for names in GLOBS.values()), run.stderr
+    for host, glob in globs.items():
+        assert any(host.encode() + b":" in line for line in useless) == (not GLOBS[glob]), glob
 
 
 def test_oracle_matches_patterns_as_it_was_said_by_hand():
