@@ -44,6 +44,22 @@ void sort_unless_sorted(void *list, size_t count, size_t element_bytes,
 		qsort(list, count, element_bytes, order);
 }
 
+size_t sorted_place(const void *wanted, const void *list, size_t count, size_t element_bytes,
+		    int (*order)(const void *element, const void *wanted))
+{
+	size_t from = 0, to = count;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (order((const char *)list + middle * element_bytes, wanted) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
 /* ---- sorting by keys ----------------------------------------------------------------------- */
 
 /* Fewer records are sorted by insertion, which is then faster than by digits or by qsort(3). */

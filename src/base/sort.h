@@ -26,6 +26,11 @@ size_t numbers_sort_once(uint64_t *list, size_t count);
 void sort_unless_sorted(void *list, size_t count, size_t element_bytes,
 			int (*order)(const void *a, const void *b));
 
+/* Returns the index of the first element of a sorted list that does not precede the wanted one, or
+ * count. order gets an element and the wanted one. */
+size_t sorted_place(const void *wanted, const void *list, size_t count, size_t element_bytes,
+		    int (*order)(const void *element, const void *wanted));
+
 /* The key of a record, compared in this order, and the index of the record in its list. */
 struct sort_key {
 	uint64_t major, minor;

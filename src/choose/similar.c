@@ -502,17 +502,9 @@ static int similar_common_finish(struct similar_common *common)
 /* Returns the first place in a directory with this number or a higher one. */
 static size_t find_place(const struct similar_common *common, uint32_t dir)
 {
-	size_t low = 0, high = common->count;
+	const struct similar_place wanted = {.dir = dir};
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (common->places[middle].dir < dir)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return sorted_place(&wanted, common->places, common->count, sizeof(wanted), compare_places);
 }
 
 static void mark_first(struct similar_common *common, const struct similar_tree *tree, uint32_t dir)

@@ -25,17 +25,8 @@ static int by_inode(const void *a, const void *b)
 static size_t place_of(const struct watched_files *files, uint64_t node)
 {
 	const struct watched_file wanted = {.node = node};
-	size_t from = 0, to = files->count;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (by_inode(&files->list[middle], &wanted) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return sorted_place(&wanted, files->list, files->count, sizeof(wanted), by_inode);
 }
 
 struct watched_file *watched_files_find(const struct watched_files *files, uint64_t node)

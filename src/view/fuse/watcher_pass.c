@@ -345,20 +345,12 @@ static int by_folder(const void *a, const void *b)
 static size_t first_recent(struct watcher_pass *pass, uint64_t folder)
 {
 	struct recent_names *recent = &pass->recent;
-	size_t from = 0, to = recent->count;
+	const struct recent_name wanted = {.folder = folder};
 
 	if (!pass->recent_sorted && recent->count > 0)
 		qsort(recent->list, recent->count, sizeof(*recent->list), by_folder);
 	pass->recent_sorted = true;
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (recent->list[middle].folder < folder)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return sorted_place(&wanted, recent->list, recent->count, sizeof(wanted), by_folder);
 }
 
 /* Appends the recent names in the folder that count as unknown (struct listed_name, without

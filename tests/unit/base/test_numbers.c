@@ -65,6 +65,19 @@ static void test_sorted_list_is_read_once(void **state)
 	assert_int_equal(asked, ARRAY_SIZE(list) - 1);
 }
 
+static void test_place_in_a_sorted_list_is_that_of_the_first_equal_element(void **state)
+{
+	const uint64_t list[] = {2, 4, 4, 4, 7};
+	const size_t places[] = {0, 0, 0, 1, 1, 4, 4, 4, 5};
+
+	(void)state;
+	for (uint64_t wanted = 0; wanted < ARRAY_SIZE(places); wanted++)
+		assert_int_equal(sorted_place(&wanted, list, ARRAY_SIZE(list), sizeof(*list),
+					      numbers_by_value),
+				 places[wanted]);
+	assert_int_equal(sorted_place(&list[0], NULL, 0, sizeof(*list), numbers_by_value), 0);
+}
+
 static void test_digits_are_read_up_to_the_largest_number(void **state)
 {
 	uint64_t number = 7;
@@ -89,6 +102,7 @@ int main(void)
 		cmocka_unit_test(test_duplicate_numbers_are_removed),
 		cmocka_unit_test(test_unsorted_numbers_at_any_position_are_sorted),
 		cmocka_unit_test(test_sorted_list_is_read_once),
+		cmocka_unit_test(test_place_in_a_sorted_list_is_that_of_the_first_equal_element),
 		cmocka_unit_test(test_digits_are_read_up_to_the_largest_number),
 	};
 
